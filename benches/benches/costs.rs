@@ -11,7 +11,7 @@
     reason = "a failed expectation is a failed test"
 )]
 
-use iverson_benches::{callee, checked, module};
+use iverson_benches::{benchmark_callee, checked_session, generate_module};
 use lang_core::session::Session;
 use lang_core::syntax::split::ItemKind;
 
@@ -23,7 +23,7 @@ fn main() {
 }
 
 fn model() -> String {
-    module(200) + ELSEWHERE
+    generate_module(200) + ELSEWHERE
 }
 
 /// Computes the cost and the certificate of every definition, and returns the number of definitions
@@ -31,7 +31,7 @@ fn model() -> String {
 fn costs(session: &Session) -> usize {
     let defs = session.items("bench.iv").into_iter().filter(|i| i.kind == ItemKind::Def);
     defs.filter(|def| {
-        let callee = callee(&def.name);
+        let callee = benchmark_callee(&def.name);
         let derived = session.derivatives(&callee);
         let [_, adjoint] = derived.unwrap_or_else(|| [callee.clone(), callee.clone()]);
         session.cost(&callee).is_some() && session.bound(&adjoint).is_some()
@@ -45,9 +45,9 @@ fn from_forms(bencher: divan::Bencher<'_, '_>) {
     let text = model();
     bencher
         .with_inputs(|| {
-            let session = checked(&text);
+            let session = checked_session(&text);
             for def in session.items("bench.iv").into_iter().filter(|i| i.kind == ItemKind::Def) {
-                let callee = callee(&def.name);
+                let callee = benchmark_callee(&def.name);
                 let derived = session.derivatives(&callee).into_iter().flatten();
                 let _ = derived.filter_map(|d| session.ssa(&d)).count();
             }
@@ -60,7 +60,7 @@ fn from_forms(bencher: divan::Bencher<'_, '_>) {
 #[divan::bench]
 fn from_text(bencher: divan::Bencher<'_, '_>) {
     let text = model();
-    bencher.bench_local(|| costs(&checked(&text)));
+    bencher.bench_local(|| costs(&checked_session(&text)));
 }
 
 /// Measures after an edit in a definition that the model does not call.
@@ -68,7 +68,7 @@ fn from_text(bencher: divan::Bencher<'_, '_>) {
 fn after_an_edit_elsewhere(bencher: divan::Bencher<'_, '_>) {
     let text = model();
     let edited = text.replacen("sum i: x[i]\n", "sum i: 2.0 * x[i]\n", 1);
-    let mut session = checked(&text);
+    let mut session = checked_session(&text);
     costs(&session);
     let mut flip = false;
     bencher.bench_local(|| {

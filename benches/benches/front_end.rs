@@ -19,7 +19,7 @@ fn main() {
 
 #[divan::bench(args = [1_250, 2_500, 5_000, 10_000])]
 fn check(bencher: divan::Bencher<'_, '_>, lines: usize) {
-    let text = iverson_benches::module(lines);
+    let text = iverson_benches::generate_module(lines);
     bencher.counter(divan::counter::ItemsCount::new(lines)).bench_local(|| {
         let mut session = Session::new();
         session.set_text("bench.iv", &text);
@@ -29,7 +29,7 @@ fn check(bencher: divan::Bencher<'_, '_>, lines: usize) {
 
 #[divan::bench]
 fn edit_one_of_300(bencher: divan::Bencher<'_, '_>) {
-    let text = iverson_benches::module(1_200);
+    let text = iverson_benches::generate_module(1_200);
     let mut session = Session::new();
     session.set_text("bench.iv", &text);
     let _ = session.diagnostics("bench.iv");

@@ -14,7 +14,7 @@
 
 use std::sync::Arc;
 
-use iverson_benches::{call, checked, models};
+use iverson_benches::{call_definition, checked_session, gradient_models};
 use lang_core::base::GlobalName;
 use lang_core::exec::ExecutableCache;
 use lang_core::exec::offload::CompiledEvaluator;
@@ -29,78 +29,86 @@ fn main() {
 }
 
 /// A model with the sizes that create its point, and the sizes that its gradient is called with.
-struct Model {
+struct BenchmarkModel {
     name: &'static str,
-    made_of: &'static [i64],
-    sizes: &'static [i64],
+    point_sizes: &'static [i64],
+    gradient_sizes: &'static [i64],
 }
 
-const fn model(name: &'static str, made_of: &'static [i64], sizes: &'static [i64]) -> Model {
-    Model { name, made_of, sizes }
+const fn benchmark_model(name: &'static str, made_of: &'static [i64], sizes: &'static [i64]) -> BenchmarkModel {
+    BenchmarkModel { name, point_sizes: made_of, gradient_sizes: sizes }
 }
 
 /// Sizes of realistic data.
-const LARGE: [Model; 3] = [
-    model("digits", &[1347], &[1347]),
-    model("attention", &[64, 32], &[32, 64]),
-    model("mixture", &[1000, 10, 25], &[25, 10, 1000]),
+const LARGE: [BenchmarkModel; 3] = [
+    benchmark_model("digits", &[1347], &[1347]),
+    benchmark_model("attention", &[64, 32], &[32, 64]),
+    benchmark_model("mixture", &[1000, 10, 25], &[25, 10, 1000]),
 ];
 
 /// Sizes at which one pass for each parameter is affordable.
-const SMALL: [Model; 3] =
-    [model("digits", &[20], &[20]), model("attention", &[8, 8], &[8, 8]), model("mixture", &[10, 4, 3], &[3, 4, 10])];
+const SMALL: [BenchmarkModel; 3] = [
+    benchmark_model("digits", &[20], &[20]),
+    benchmark_model("attention", &[8, 8], &[8, 8]),
+    benchmark_model("mixture", &[10, 4, 3], &[3, 4, 10]),
+];
 
-fn point(session: &Session, model: &Model) -> Value {
-    let sizes = model.made_of.iter().map(|n| Value::I64(*n)).collect();
-    call(session, None, model.name, &[], sizes).expect("a point")
+fn point(session: &Session, model: &BenchmarkModel) -> Value {
+    let sizes = model.point_sizes.iter().map(|n| Value::I64(*n)).collect();
+    call_definition(session, None, model.name, &[], sizes).expect("a point")
 }
 
 /// Returns the backend that compiles to machine code.
-fn programs() -> ExecutableCache {
+fn compiled_programs() -> ExecutableCache {
     ExecutableCache::with_backend(Arc::new(Jit::new(1).expect("a processor")))
 }
 
-fn by_generated(bencher: divan::Bencher<'_, '_>, model: &Model) {
-    let session = checked(&models());
+fn bench_compiled_gradient(bencher: divan::Bencher<'_, '_>, model: &BenchmarkModel) {
+    let session = checked_session(&gradient_models());
     let point = point(&session, model);
     let globals = |_: &GlobalName| None;
     let outside = |why: &NoCoreForm, _: Option<Derivative>| panic!("{why:?}");
-    let generated = CompiledEvaluator::new(&session, &globals, programs(), &outside);
+    let generated = CompiledEvaluator::new(&session, &globals, compiled_programs(), &outside);
     let name = format!("{}_gradient", model.name);
-    bencher
-        .bench_local(|| call(&session, Some(&generated), &name, model.sizes, vec![point.clone()]).expect("a gradient"));
+    bencher.bench_local(|| {
+        call_definition(&session, Some(&generated), &name, model.gradient_sizes, vec![point.clone()])
+            .expect("a gradient")
+    });
     let tally = generated.counts();
     assert!(tally.lowered == 1 && tally.defects + tally.failed == 0, "{tally:?}");
 }
 
 #[divan::bench(args = [0, 1, 2])]
 fn large(bencher: divan::Bencher<'_, '_>, k: usize) {
-    by_generated(bencher, &LARGE[k]);
+    bench_compiled_gradient(bencher, &LARGE[k]);
 }
 
 #[divan::bench(args = [0, 1, 2])]
 fn small(bencher: divan::Bencher<'_, '_>, k: usize) {
-    by_generated(bencher, &SMALL[k]);
+    bench_compiled_gradient(bencher, &SMALL[k]);
 }
 
 #[divan::bench(args = [0, 1, 2])]
 fn small_by_the_interpreter(bencher: divan::Bencher<'_, '_>, k: usize) {
-    let session = checked(&models());
+    let session = checked_session(&gradient_models());
     let point = point(&session, &SMALL[k]);
     let name = format!("{}_gradient", SMALL[k].name);
-    bencher.bench_local(|| call(&session, None, &name, SMALL[k].sizes, vec![point.clone()]).expect("a gradient"));
+    bencher.bench_local(|| {
+        call_definition(&session, None, &name, SMALL[k].gradient_sizes, vec![point.clone()]).expect("a gradient")
+    });
 }
 
 /// Parses and checks the text, builds all forms and computes one gradient, at small sizes.
 #[divan::bench(args = [0, 1, 2], sample_count = 20)]
 fn from_text_to_the_first_gradient(bencher: divan::Bencher<'_, '_>, k: usize) {
-    let text = models();
-    let point = point(&checked(&text), &SMALL[k]);
+    let text = gradient_models();
+    let point = point(&checked_session(&text), &SMALL[k]);
     let name = format!("{}_gradient", SMALL[k].name);
     bencher.bench_local(|| {
-        let session = checked(&text);
+        let session = checked_session(&text);
         let (globals, outside) = (|_: &GlobalName| None, |_: &NoCoreForm, _: Option<Derivative>| {});
-        let generated = CompiledEvaluator::new(&session, &globals, programs(), &outside);
-        call(&session, Some(&generated), &name, SMALL[k].sizes, vec![point.clone()]).expect("a gradient")
+        let generated = CompiledEvaluator::new(&session, &globals, compiled_programs(), &outside);
+        call_definition(&session, Some(&generated), &name, SMALL[k].gradient_sizes, vec![point.clone()])
+            .expect("a gradient")
     });
 }

@@ -13,7 +13,7 @@
 
 use std::sync::Arc;
 
-use iverson_benches::{adjoint, chain, checked, mixture};
+use iverson_benches::{adjoint_statement_count, checked_session, generate_call_chain, mixture_model as mixture_source};
 use lang_core::pipeline::MemoisedForms;
 
 fn main() {
@@ -23,30 +23,30 @@ fn main() {
 /// Builds all forms and the adjoint, including those of its callees, from typed trees.
 #[divan::bench]
 fn mixture_model(bencher: divan::Bencher<'_, '_>) {
-    let session = checked(&mixture());
-    bencher.bench_local(|| adjoint(&MemoisedForms::new(&session), "objective"));
+    let session = checked_session(&mixture_source());
+    bencher.bench_local(|| adjoint_statement_count(&MemoisedForms::new(&session), "objective"));
 }
 
 #[divan::bench(args = [15, 30, 60])]
 fn chain_of_definitions(bencher: divan::Bencher<'_, '_>, length: usize) {
-    let session = checked(&chain(length));
+    let session = checked_session(&generate_call_chain(length));
     let last = format!("f{length}");
-    bencher.bench_local(|| adjoint(&MemoisedForms::new(&session), &last));
+    bencher.bench_local(|| adjoint_statement_count(&MemoisedForms::new(&session), &last));
 }
 
 /// Rebuilds the adjoint in a session after an edit in a definition that the objective calls.
 #[divan::bench]
 fn mixture_model_after_an_edit(bencher: divan::Bencher<'_, '_>) {
-    let text = mixture();
+    let text = mixture_source();
     let edited = text.replacen("0.5 * gamma^2", "0.5 * gamma^2 + 0.0", 1);
-    let mut session = checked(&text);
+    let mut session = checked_session(&text);
     let mut flip = false;
     bencher.bench_local(|| {
         flip = !flip;
         session.set_text("bench.iv", if flip { &edited } else { &text });
-        let callee = iverson_benches::callee("objective");
+        let callee = iverson_benches::benchmark_callee("objective");
         let ssa = session.ssa(&callee).expect("it is in core");
-        let derived = callee.derivative(iverson_benches::by_all(&ssa));
+        let derived = callee.derivative(iverson_benches::full_adjoint(&ssa));
         session.ssa(&Arc::new(derived)).expect("an adjoint").stmts.len()
     });
 }

@@ -18,7 +18,7 @@ use lang_core::session::{Session, SessionProgram};
 /// softmax, sum types with `match`, records, loops, and calls between them. The module has no
 /// errors.
 #[must_use]
-pub fn module(lines: usize) -> String {
+pub fn generate_module(lines: usize) -> String {
     let block = include_str!("block.iv");
     let count = lines.div_ceil(block.lines().count() + 1);
     (0..count).map(|k| block.replace("_K", &format!("_{k}")) + "\n").collect()
@@ -27,7 +27,7 @@ pub fn module(lines: usize) -> String {
 /// Returns ADBench's mixture model from the test programs, with a plain logarithm of a sum of
 /// exponentials. The stable version, which subtracts the greatest, is not in core yet.
 #[must_use]
-pub fn mixture() -> String {
+pub fn mixture_model() -> String {
     let text = include_str!("../../tests/programs/accelerate/gmm.iv");
     let end = text.find("def example").unwrap_or(text.len());
     let plain = "def log_sum_exp(x: [n]f64) -> f64 = log(sum i: exp(x[i]))";
@@ -39,15 +39,16 @@ pub fn mixture() -> String {
 /// Returns models with functions that create a point and compute a gradient at it. The models are a
 /// softmax classifier of digits, an attention block, and the mixture model.
 #[must_use]
-pub fn models() -> String {
-    let mixture = mixture().lines().filter(|line| !line.starts_with("def log_sum_exp")).collect::<Vec<_>>().join("\n");
+pub fn gradient_models() -> String {
+    let mixture =
+        mixture_model().lines().filter(|line| !line.starts_with("def log_sum_exp")).collect::<Vec<_>>().join("\n");
     format!("{}\n{mixture}\n", include_str!("models.iv"))
 }
 
 /// A host that ignores all effects of a program.
-struct Silent;
+struct BenchmarkHost;
 
-impl Host for Silent {
+impl Host for BenchmarkHost {
     fn print(&mut self, _: &str) {}
     fn debug(&mut self, _: &GlobalName, _: Span, _: &str) {}
     fn seconds(&mut self) -> f64 {
@@ -57,7 +58,7 @@ impl Host for Silent {
 
 /// Calls a definition of the module. If `by` is set, it computes the derivatives.
 #[must_use]
-pub fn call(
+pub fn call_definition(
     session: &Session,
     by: Option<&dyn OffloadEvaluator>,
     name: &str,
@@ -66,7 +67,7 @@ pub fn call(
 ) -> Option<Value> {
     let (values, interrupt) = (HashMap::new(), AtomicBool::new(false));
     let program = SessionProgram::new(session, &values);
-    let mut host = Silent;
+    let mut host = BenchmarkHost;
     let mut interp = Interp::new(&program, &mut host, RunLimits::default(), &interrupt);
     if let Some(derivatives) = by {
         interp.offload_derivatives(derivatives);
@@ -77,7 +78,7 @@ pub fn call(
 
 /// Generates definitions that each call the previous one twice.
 #[must_use]
-pub fn chain(length: usize) -> String {
+pub fn generate_call_chain(length: usize) -> String {
     let mut text = "def f0(x: [n]f64) -> [n]f64 = for i: sin(x[i]) * x[i]\n".to_owned();
     for k in 1..=length {
         let last = k - 1;
@@ -90,7 +91,7 @@ pub fn chain(length: usize) -> String {
 
 /// Creates a session with one checked module.
 #[must_use]
-pub fn checked(text: &str) -> Session {
+pub fn checked_session(text: &str) -> Session {
     let mut session = Session::new();
     session.set_text("bench.iv", text);
     let _ = session.diagnostics("bench.iv");
@@ -99,20 +100,20 @@ pub fn checked(text: &str) -> Session {
 
 /// Returns a definition of that module.
 #[must_use]
-pub fn callee(name: &str) -> Arc<FunctionKey> {
+pub fn benchmark_callee(name: &str) -> Arc<FunctionKey> {
     Arc::new(FunctionKey::new(GlobalName::new("bench.iv", name), Vec::new()))
 }
 
 /// Returns the adjoint by all real arguments.
 #[must_use]
-pub fn by_all(ssa: &SsaFunction) -> DerivativeKind {
+pub fn full_adjoint(ssa: &SsaFunction) -> DerivativeKind {
     DerivativeKind::Adjoint { outputs: ad::real_outputs(ssa).into(), wrt: ad::real_inputs(ssa).into() }
 }
 
 /// Computes the adjoint of a definition and returns the number of its statements.
 #[must_use]
-pub fn adjoint(module: &MemoisedForms<'_>, name: &str) -> Option<usize> {
-    let callee = callee(name);
-    let derived = callee.derivative(by_all(&*module.ssa(&callee)?));
+pub fn adjoint_statement_count(module: &MemoisedForms<'_>, name: &str) -> Option<usize> {
+    let callee = benchmark_callee(name);
+    let derived = callee.derivative(full_adjoint(&*module.ssa(&callee)?));
     Some(module.ssa(&Arc::new(derived))?.stmts.len())
 }

@@ -7,7 +7,7 @@ use lang_core::session::{ItemRef, Session};
 use lang_core::syntax::ast::{Expr, ExprId, Item, Tree};
 use lang_core::syntax::lexer::{Token, lex};
 use lang_core::syntax::split::ItemKind;
-use lang_core::types::tree::TId;
+use lang_core::types::tree::TypedId;
 use lang_core::types::ty::Type;
 
 use crate::find::is_shadowed_duplicate;
@@ -16,7 +16,7 @@ use crate::hints::{HintSelection, hints};
 use crate::lenses::has_derivative_types;
 use crate::names::uses;
 use crate::views::{ViewStage, view};
-use crate::{Edit, Location, sizes, slips};
+use crate::{Edit, Location, help_fixes, size_fixes};
 
 /// The kind of a code action.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -88,11 +88,11 @@ fn collect_actions(session: &Session, module: &str, selected: Span, computed: De
     let mut all = Vec::new();
     let Some(item) = session.item_at(module, selected.start) else { return all };
     all.extend(fixes(session, &item, selected));
-    all.extend(sizes::fixes(session, &item, selected));
+    all.extend(size_fixes::fixes(session, &item, selected));
     // The fixes that a diagnostic carries are offered beside name suggestions. Code quoted in a
     // help text is offered only if there are no other fixes.
     let alone = all.is_empty();
-    for fix in slips::fixes(session, &item, selected, alone) {
+    for fix in help_fixes::fixes(session, &item, selected, alone) {
         if !all.iter().any(|known| known.edits == fix.edits) {
             all.push(fix);
         }
@@ -227,7 +227,7 @@ fn extract_let_action(session: &Session, item: &ItemRef, selected: Span) -> Opti
 
 fn is_function(session: &Session, item: &ItemRef, span: Span) -> bool {
     let Some(checked) = session.checked_item(item) else { return true };
-    let node: Option<TId> = checked.body.nodes.iter().rfind(|(_, n)| n.span == span).map(|(id, _)| id);
+    let node: Option<TypedId> = checked.body.nodes.iter().rfind(|(_, n)| n.span == span).map(|(id, _)| id);
     node.is_none_or(|node| matches!(checked.body.nodes[node].ty, Type::Fun(_)))
 }
 

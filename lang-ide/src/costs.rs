@@ -11,7 +11,7 @@ use lang_core::count::{Formula, FormulaPiece, Ratio};
 use lang_core::predicate::{FactContext, Pred};
 use lang_core::session::{CostTerm, EvaluationCosts, Session};
 use lang_core::source::callee_at_f64;
-use lang_core::types::tree::TId;
+use lang_core::types::tree::TypedId;
 
 /// The costs of a definition.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
@@ -154,7 +154,7 @@ pub struct ProductWork {
 pub fn product_work(
     session: &Session,
     def: &GlobalName,
-    node: TId,
+    node: TypedId,
     sum: Span,
     within: &dyn Fn(&Span) -> bool,
 ) -> ProductWork {

@@ -5,7 +5,7 @@ use lang_core::base::{GlobalName, Name, Span};
 use lang_core::session::{ItemRef, Session};
 use lang_core::syntax::ast::{Item, TypeBody, TypeExpr};
 use lang_core::syntax::split::ItemKind;
-use lang_core::types::ty::{Type, TypeArg};
+use lang_core::types::ty::{GenericArg, Type};
 
 use crate::find::declarations;
 use crate::names::{NameRole, NameTarget, NameUse, name_at};
@@ -93,7 +93,8 @@ pub(crate) fn type_of(session: &Session, item: &ItemRef, found: &NameUse, what: 
         _ => {
             let checked = session.checked_item(item)?;
             // The span of a field access ends with the field.
-            let ends = |node: &lang_core::types::tree::Node| node.span.end == span.end && node.span.start <= span.start;
+            let ends =
+                |node: &lang_core::types::tree::TypedNode| node.span.end == span.end && node.span.start <= span.start;
             let nodes = checked.body.nodes.iter().filter(|(_, node)| ends(node));
             nodes.min_by_key(|(_, node)| node.span.end.saturating_sub(node.span.start)).map(|(_, n)| n.ty.clone())
         }
@@ -116,7 +117,7 @@ impl ComponentTypes {
             Type::Data(name, args) => {
                 self.data.push(name.clone());
                 for arg in args.iter() {
-                    if let TypeArg::Type(ty) = arg {
+                    if let GenericArg::Type(ty) = arg {
                         self.add(ty);
                     }
                 }

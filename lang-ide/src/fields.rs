@@ -7,10 +7,10 @@ use std::collections::HashMap;
 use lang_core::base::{Name, Span};
 use lang_core::session::Session;
 use lang_core::syntax::ast::{self, ExprId, PatId, Tree};
-use lang_core::types::env::Env;
-use lang_core::types::info::TypeInfoBody;
-use lang_core::types::tree::{Body, Expr as Typed};
-use lang_core::types::ty::{Type, TypeArg};
+use lang_core::types::env::TypeEnv;
+use lang_core::types::tree::{TypedBody, TypedExpr as Typed};
+use lang_core::types::ty::{GenericArg, Type};
+use lang_core::types::type_info::TypeInfoBody;
 
 /// The fields of the record at each span, in alphabetical order.
 #[derive(Default)]
@@ -27,7 +27,7 @@ impl RecordShapes {
     }
 
     /// Collects the shapes of an item.
-    pub(crate) fn from_body(session: &Session, tree: &Tree, body: &Body) -> Self {
+    pub(crate) fn from_body(session: &Session, tree: &Tree, body: &TypedBody) -> Self {
         let mut shapes = Self::default();
         // If several nodes have one span, the last one represents the whole.
         let mut types: HashMap<Span, &Type> = HashMap::new();
@@ -133,7 +133,7 @@ impl PatternWalker<'_> {
                 for (arg, ty) in args.iter().zip(&ctor.args) {
                     let ty = match ty {
                         Type::Param(k, _) => match given.get(*k as usize) {
-                            Some(TypeArg::Type(ty)) => ty,
+                            Some(GenericArg::Type(ty)) => ty,
                             _ => continue,
                         },
                         ty => ty,

@@ -172,7 +172,7 @@ pub(crate) fn occurrences(
     let uses_of = |item: &ItemRef, global: &GlobalName| {
         item.global == *global
             || item.module == global.module && item.kind == ItemKind::Let
-            || session.resolved(item).is_some_and(|r| r.uses.contains(global))
+            || session.resolved(item).is_some_and(|r| r.referenced_items.contains(global))
     };
     match what {
         NameTarget::Local(..) | NameTarget::TypeParam(..) => {

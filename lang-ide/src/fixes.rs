@@ -3,8 +3,8 @@
 //! clear, and `**` for a power.
 
 use lang_core::base::{Code, Diagnostic, Span};
-use lang_core::resolve::suggest::{instead, nearest};
-use lang_core::resolve::{Names, words};
+use lang_core::resolve::suggest::{nearest_name, one_word_replacement};
+use lang_core::resolve::{NameEnv, vocabulary};
 use lang_core::session::{ItemRef, LIBRARY, Session};
 use lang_core::syntax::ast::Item;
 use lang_core::syntax::lexer::{SpannedToken, Token, lex};
@@ -42,7 +42,7 @@ fn import_fix(session: &Session, item: &ItemRef) -> Option<Action> {
     if import.is_file || library.clone().any(|known| known == name) {
         return None;
     }
-    let near = nearest(name, library)?;
+    let near = nearest_name(name, library)?;
     let at = Location { module: item.module.clone(), span: import.path.span.shift(item.start) };
     let edit = Edit { at, text: near.clone() };
     let title = format!("Change `{name}` to `{near}`");
@@ -157,7 +157,7 @@ fn name_fixes(session: &Session, module: &str, name: &str, span: Span) -> Vec<Ac
         let own = span.start.checked_sub(item.start)?;
         Some(session.tree(&item)?.tree.types.iter().any(|(_, node)| node.span.start <= own && own < node.span.end))
     });
-    let habit = instead(name, is_type == Some(true)).filter(|_| exact == 0);
+    let habit = one_word_replacement(name, is_type == Some(true)).filter(|_| exact == 0);
     all.extend(habit.map(|word| fix(format!("Change `{name}` to `{word}`"), Some(word), &[])));
     let meant = |c: &Completion| {
         let is_name = !matches!(c.kind, CompletionKind::Keyword | CompletionKind::Form | CompletionKind::Symbol);
@@ -172,8 +172,8 @@ fn name_fixes(session: &Session, module: &str, name: &str, span: Span) -> Vec<Ac
     }
     // In a text that does not parse, a word of the language may be in a place where it means
     // nothing.
-    let known = !words::describe(name).is_empty();
-    if let Some(near) = nearest(name, candidates).filter(|_| !known && habit.is_none()) {
+    let known = !vocabulary::describe(name).is_empty();
+    if let Some(near) = nearest_name(name, candidates).filter(|_| !known && habit.is_none()) {
         all.push(fix(format!("Change `{name}` to `{near}`"), Some(&near), &[]));
     }
     // An exact match is likelier than a similar name. The first fix is preferred only if at most

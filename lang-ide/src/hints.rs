@@ -9,7 +9,7 @@ use lang_core::predicate::Atom;
 use lang_core::session::{ItemRef, Session};
 use lang_core::syntax::ast::{self, Item};
 use lang_core::syntax::split::ItemKind;
-use lang_core::types::tree::{Body, Expr, IndexRange};
+use lang_core::types::tree::{TypedBody, TypedExpr, TypedIndexRange};
 use lang_core::types::ty::Type;
 
 use crate::costs::{abbreviate_formula, costs};
@@ -84,11 +84,11 @@ fn hints_of_item(session: &Session, item: &ItemRef, range: Span, wanted: HintSel
 }
 
 /// Adds the inferred extents of index variables that have no written range.
-fn add_extent_hints(body: &Body, item: &ItemRef, range: Span, all: &mut Vec<SourceHint>) {
+fn add_extent_hints(body: &TypedBody, item: &ItemRef, range: Span, all: &mut Vec<SourceHint>) {
     for (_, node) in body.nodes.iter() {
-        let (Expr::Binder { vars, .. } | Expr::Fold { vars, .. }) = &node.kind else { continue };
+        let (TypedExpr::Binder { vars, .. } | TypedExpr::Fold { vars, .. }) = &node.kind else { continue };
         for var in vars {
-            let (IndexRange::Extent(n), Some(local)) = (&var.range, body.locals.get(var.local.0 as usize)) else {
+            let (TypedIndexRange::Extent(n), Some(local)) = (&var.range, body.locals.get(var.local.0 as usize)) else {
                 continue;
             };
             let Span { start, end } = local.span.shift(item.start);
@@ -110,7 +110,7 @@ fn add_extent_hints(body: &Body, item: &ItemRef, range: Span, all: &mut Vec<Sour
 /// Adds the types of unannotated bindings and results.
 fn add_type_hints(
     tree: &ast::Tree,
-    body: &Body,
+    body: &TypedBody,
     item: &ItemRef,
     range: Span,
     wanted: HintSelection,

@@ -5,24 +5,24 @@
 use lang_core::base::{GlobalName, Span};
 use lang_core::count::{DisplayNames, Formula};
 use lang_core::predicate::LocalId;
-use lang_core::resolve::{LocalKind, words};
+use lang_core::resolve::{LocalKind, vocabulary};
 use lang_core::session::{ItemRef, Session};
 use lang_core::source::{DerivativeEntry, Entries, ResultOwner, mentioned_lets};
 use lang_core::syntax::ast::{self, ExprId, Item, Pat, PatId, Tree};
 use lang_core::syntax::ops::{BinOp, BinderKind};
 use lang_core::syntax::split::ItemKind;
-use lang_core::types::tree::{Body, Expr, IndexRange, IndexVar, Node, TId};
+use lang_core::types::tree::{TypedBody, TypedExpr, TypedId, TypedIndexRange, TypedIndexVar, TypedNode};
 use lang_core::types::ty::Type;
 
-use crate::cells::{as_formula, format_lets, truncate_cases, truncate_to_cell};
 use crate::costs::{self, costs};
-use crate::derivative;
+use crate::derivative_hover;
 use crate::find;
+use crate::hover_text::SHADOWED_SUFFIX;
+pub use crate::hover_text::{Hover, HoverTable};
 use crate::names::{NameRole, NameTarget, NameUse, name_at};
-use crate::told::SHADOWED_SUFFIX;
-pub use crate::told::{Hover, HoverTable};
+use crate::table::{as_formula, format_lets, truncate_cases, truncate_to_cell};
+use crate::type_hover;
 use crate::views::{self, ViewStage};
-use crate::written;
 
 /// The maximal number of lines of an adjoint or of `let`s. A longer adjoint is cut, because its
 /// view shows all of it. Longer `let`s are omitted.
@@ -84,7 +84,7 @@ pub fn hover(session: &Session, module: &str, at: u32, depth: HoverDepth) -> Opt
     }
     let span = match span {
         Some(span) => span,
-        None => match written::hover_between_names(session, &item, &parsed.tree, at, depth) {
+        None => match type_hover::hover_between_names(session, &item, &parsed.tree, at, depth) {
             Some(told) => return Some(told),
             None => innermost_expression(&parsed.tree, at.checked_sub(item.start)?)?,
         },
@@ -165,13 +165,13 @@ fn bound_value(tree: &Tree, name: Span) -> Option<ExprId> {
 /// Returns the documentation of a word. `called` selects the role of a word that is both a binder
 /// and a function.
 fn word_docs(word: &str, called: Option<bool>) -> String {
-    let all = words::describe(word);
+    let all = vocabulary::describe(word);
     let meant = all.iter().filter(|d| called.is_none_or(|called| called == (d.kind != "binder")));
     let docs: Vec<String> = meant
         .map(|d| match called {
             // The type above is that of the value here, so the signature is added.
-            Some(true) => format!("`{}`\n\n{}", d.signature, d.meaning()),
-            _ => d.meaning(),
+            Some(true) => format!("`{}`\n\n{}", d.signature, d.description()),
+            _ => d.description(),
         })
         .collect();
     docs.join("\n\n")
@@ -188,7 +188,7 @@ fn expression_hover(session: &Session, item: &ItemRef, span: Span, depth: HoverD
         ..Hover::default()
     };
     if depth == HoverDepth::Full {
-        derivative::add_operator_derivative(session, item, &checked.body, node, &mut told);
+        derivative_hover::add_operator_derivative(session, item, &checked.body, node, &mut told);
     }
     add_costs_and_derivatives(session, item, &checked.body, node, depth, &mut told);
     Some(told)
@@ -202,11 +202,11 @@ fn innermost_expression(tree: &Tree, at: u32) -> Option<Span> {
 
 /// Returns the typed node of an expression. If several nodes have its span, this is the outermost.
 /// For a top-level `let` the nodes that only tuple or read its bindings are skipped.
-pub(crate) fn node_at(item: &ItemRef, body: &Body, span: Span) -> Option<TId> {
+pub(crate) fn node_at(item: &ItemRef, body: &TypedBody, span: Span) -> Option<TypedId> {
     let root = body.root.filter(|root| item.kind == ItemKind::Let && body.nodes[*root].span == span);
-    let bound = |id: TId| matches!(body.nodes[id].kind, Expr::Local(_));
-    let binds = |id: TId, node: &Node| match &node.kind {
-        Expr::Tuple(items) => items.iter().all(|item| bound(*item)),
+    let bound = |id: TypedId| matches!(body.nodes[id].kind, TypedExpr::Local(_));
+    let binds = |id: TypedId, node: &TypedNode| match &node.kind {
+        TypedExpr::Tuple(items) => items.iter().all(|item| bound(*item)),
         _ => Some(id) == root || bound(id),
     };
     let all = body.nodes.iter().filter(|(_, node)| node.span == span);
@@ -215,7 +215,7 @@ pub(crate) fn node_at(item: &ItemRef, body: &Body, span: Span) -> Option<TId> {
 }
 
 /// Formats `e : T`; for a long expression only the type.
-fn expression_with_type(text: &str, body: &Body, node: TId) -> String {
+fn expression_with_type(text: &str, body: &TypedBody, node: TypedId) -> String {
     let ty = &body.nodes[node].ty;
     let words: Vec<&str> = text.split_whitespace().collect();
     let text = words.join(" ");
@@ -226,8 +226,8 @@ fn expression_with_type(text: &str, body: &Body, node: TId) -> String {
 fn add_costs_and_derivatives(
     session: &Session,
     item: &ItemRef,
-    body: &Body,
-    node: TId,
+    body: &TypedBody,
+    node: TypedId,
     depth: HoverDepth,
     told: &mut Hover,
 ) {
@@ -308,7 +308,7 @@ pub(crate) fn describe_result(whose: &ResultOwner, def: &GlobalName) -> String {
 }
 
 /// Returns the rows for the work of one evaluation, of all evaluations, and of the adjoint's share.
-fn work_rows(session: &Session, def: &GlobalName, body: &Body, node: TId) -> Vec<(String, String)> {
+fn work_rows(session: &Session, def: &GlobalName, body: &TypedBody, node: TypedId) -> Vec<(String, String)> {
     let Some(cost) = session.subexpression_cost(def, node) else { return Vec::new() };
     let mut text = costs::format_formula(&cost.total.work, &cost);
     let row = |what: &str, of: Option<String>| of.map(|of| (what.to_owned(), truncate_cases(of)));
@@ -362,14 +362,16 @@ fn work_rows(session: &Session, def: &GlobalName, body: &Body, node: TId) -> Vec
 const SHARED_WORK_NOTE: &str = " (what is equal is computed once)";
 
 /// Returns whether the node is a sum that is itself the term of another sum.
-fn is_inner_sum(body: &Body, node: TId) -> bool {
-    let is_sum = |kind: &Expr| matches!(kind, Expr::Binder { kind: BinderKind::Sum, .. });
+fn is_inner_sum(body: &TypedBody, node: TypedId) -> bool {
+    let is_sum = |kind: &TypedExpr| matches!(kind, TypedExpr::Binder { kind: BinderKind::Sum, .. });
     let terms = body.nodes.iter().filter_map(|(_, n)| match &n.kind {
-        Expr::Binder { kind: BinderKind::Sum, body, .. } => Some(*body),
+        TypedExpr::Binder { kind: BinderKind::Sum, body, .. } => Some(*body),
         _ => None,
     });
-    let inside = |mut term: TId| {
-        while let Expr::Guard(_, next) | Expr::Neg(next) | Expr::Checked(_, next) = &body.nodes[term].kind {
+    let inside = |mut term: TypedId| {
+        while let TypedExpr::Guard(_, next) | TypedExpr::Neg(next) | TypedExpr::Checked(_, next) =
+            &body.nodes[term].kind
+        {
             term = *next;
         }
         term == node
@@ -379,16 +381,18 @@ fn is_inner_sum(body: &Body, node: TId) -> bool {
 
 /// Returns the span of the sum that contracts this node, if the node is a product: it multiplies
 /// while it adds.
-fn enclosing_contraction(body: &Body, node: TId) -> Option<Span> {
-    let is_product = |of: TId| matches!(body.nodes[of].kind, Expr::Arith(BinOp::Mul, ..));
-    let of = |mut inner: TId| {
-        while let Expr::Guard(_, next) | Expr::Neg(next) | Expr::Checked(_, next) = &body.nodes[inner].kind {
+fn enclosing_contraction(body: &TypedBody, node: TypedId) -> Option<Span> {
+    let is_product = |of: TypedId| matches!(body.nodes[of].kind, TypedExpr::Arith(BinOp::Mul, ..));
+    let of = |mut inner: TypedId| {
+        while let TypedExpr::Guard(_, next) | TypedExpr::Neg(next) | TypedExpr::Checked(_, next) =
+            &body.nodes[inner].kind
+        {
             inner = *next;
         }
         inner
     };
     let sum = body.nodes.iter().find(|(_, n)| match &n.kind {
-        Expr::Binder { kind: BinderKind::Sum, body, .. } => of(*body) == node,
+        TypedExpr::Binder { kind: BinderKind::Sum, body, .. } => of(*body) == node,
         _ => false,
     });
     sum.filter(|_| is_product(node)).map(|(_, n)| n.span)
@@ -424,7 +428,7 @@ fn name_hover(session: &Session, item: &ItemRef, found: &NameUse, depth: HoverDe
             let is_whole = found.role == NameRole::Declaration || home.global != item.global;
             if let Some(param) = param.filter(|_| is_whole) {
                 if depth == HoverDepth::Full {
-                    derivative::add_gradient(session, &home.global, param, &mut told);
+                    derivative_hover::add_gradient(session, &home.global, param, &mut told);
                 }
                 told.pending = depth == HoverDepth::Quick && real(&declared.ty);
                 return Some(told);
@@ -471,9 +475,9 @@ fn name_hover(session: &Session, item: &ItemRef, found: &NameUse, depth: HoverDe
             told.docs = session.text(module).map(|t| module_head(&t)).unwrap_or_default();
         }
         NameTarget::Word(_) => {
-            let all = words::describe(&found.name);
+            let all = vocabulary::describe(&found.name);
             let Some(first) = all.first() else {
-                let doc = written::argument_docs(&found.name)?;
+                let doc = type_hover::argument_docs(&found.name)?;
                 return Some(Hover {
                     code: format!("{}:", found.name),
                     kind_text: "named argument".to_owned(),
@@ -520,35 +524,35 @@ fn keep_cotangent_of_use(told: &mut Hover, name: &str) {
 fn describe_local_kind(kind: Option<LocalKind>) -> &'static str {
     match kind {
         Some(LocalKind::Param) => "parameter",
-        Some(LocalKind::ImplicitSize | LocalKind::Extent) => "size",
+        Some(LocalKind::ImplicitSize | LocalKind::NamedExtent) => "size",
         Some(LocalKind::ResultSize) => "size of the result, which only a run knows",
         Some(LocalKind::Index) => "index",
         Some(LocalKind::Carry) => "carried from one iteration to the next",
-        Some(LocalKind::Lambda | LocalKind::FunParam) => "parameter of an inner function",
+        Some(LocalKind::Lambda | LocalKind::FunTypeParam) => "parameter of an inner function",
         Some(LocalKind::Pattern) => "bound by a pattern",
         Some(LocalKind::Let) | None => "bound by `let`",
     }
 }
 
 /// Formats the range of an index variable: `0 ≤ i < n`.
-fn index_range(body: &Body, home: &ItemRef, local: LocalId) -> Option<String> {
-    let text = |node: TId| home.text.get(body.nodes[node].span.range()).unwrap_or("…");
-    let of = |var: &IndexVar| {
+fn index_range(body: &TypedBody, home: &ItemRef, local: LocalId) -> Option<String> {
+    let text = |node: TypedId| home.text.get(body.nodes[node].span.range()).unwrap_or("…");
+    let of = |var: &TypedIndexVar| {
         let name = body.locals.get(var.local.0 as usize).map(|l| l.name.clone()).unwrap_or_default();
         match &var.range {
-            IndexRange::Extent(n) => {
+            TypedIndexRange::Extent(n) => {
                 format!(
                     "0 ≤ {name} < {}",
                     Formula::from(n.clone()).math_text(&Default::default(), &DisplayNames::empty())
                 )
             }
-            IndexRange::Below(n) => format!("0 ≤ {name} < {}", text(*n)),
-            IndexRange::Range(a, b, None) => format!("{} ≤ {name} < {}", text(*a), text(*b)),
-            IndexRange::Range(a, b, Some(by)) => format!("{} ≤ {name} < {} by {}", text(*a), text(*b), text(*by)),
+            TypedIndexRange::Below(n) => format!("0 ≤ {name} < {}", text(*n)),
+            TypedIndexRange::Range(a, b, None) => format!("{} ≤ {name} < {}", text(*a), text(*b)),
+            TypedIndexRange::Range(a, b, Some(by)) => format!("{} ≤ {name} < {} by {}", text(*a), text(*b), text(*by)),
         }
     };
     body.nodes.iter().find_map(|(_, node)| match &node.kind {
-        Expr::Binder { vars, .. } | Expr::Fold { vars, .. } => vars.iter().find(|v| v.local == local).map(of),
+        TypedExpr::Binder { vars, .. } | TypedExpr::Fold { vars, .. } => vars.iter().find(|v| v.local == local).map(of),
         _ => None,
     })
 }

@@ -18,8 +18,8 @@ mod find;
 mod reach;
 
 pub mod completion;
+pub mod name_docs;
 pub mod signature;
-pub mod subject;
 
 pub mod calls;
 pub mod definition;
@@ -33,21 +33,21 @@ pub mod symbols;
 pub mod tokens;
 
 pub mod actions;
-mod apart;
-mod cells;
 pub mod costs;
-mod derivative;
+mod derivative_hover;
 mod fixes;
+mod help_fixes;
 pub mod hints;
 pub mod hover;
+mod hover_text;
 pub mod lenses;
 mod links;
-mod sizes;
-mod slips;
-mod told;
-mod trial;
+mod size_fixes;
+mod speculative;
+mod table;
+mod try_edit;
+mod type_hover;
 pub mod views;
-mod written;
 
 pub use lang_core::base::{Code, Diagnostic, GlobalName, ModuleName, RelatedLabel, Severity, Span};
 pub use lang_core::session::{

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use lang_core::base::{GlobalName, ModuleName, Name, Span};
 use lang_core::predicate::LocalId;
 use lang_core::resolve::forms::{Form, LoadOption, PlotOption};
-use lang_core::resolve::{LocalKind, Names, PatRes, Res, Resolved, TypeRes, words};
+use lang_core::resolve::{LocalKind, NameEnv, PatRes, Res, Resolved, TypeRes, vocabulary};
 use lang_core::session::{ItemRef, Session};
 use lang_core::syntax::ast::{
     CallArg, Expr, ExprId, Ident, Item, Pat, PatId, SizeExpr, Tree, TypeArg, TypeBody, TypeExpr, UpdateTarget,
@@ -210,7 +210,7 @@ impl NameCollector<'_> {
         let of_rule = kind == LocalKind::ImplicitSize && matches!(self.tree.item, Item::DerivativeRule(_));
         let what = match self.rule_definition().filter(|_| of_rule) {
             Some((def, resolved)) => {
-                let same = |d: &lang_core::resolve::Decl| d.kind == kind && d.name == decl.name;
+                let same = |d: &lang_core::resolve::LocalDecl| d.kind == kind && d.name == decl.name;
                 let at = resolved.locals.iter().position(same).and_then(|at| u32::try_from(at).ok());
                 at.map_or(NameTarget::Unknown, |at| NameTarget::Local(def, LocalId(at)))
             }
@@ -242,7 +242,7 @@ impl NameCollector<'_> {
 
     /// Adds the module that a name before a dot refers to.
     fn add_qualifier(&mut self, ident: &Ident) {
-        let what = match self.session.view().import(&self.item.module, &ident.name) {
+        let what = match self.session.view().imported_module(&self.item.module, &ident.name) {
             Some(module) => NameTarget::Module(module),
             None => NameTarget::Unknown,
         };
@@ -281,7 +281,7 @@ impl NameCollector<'_> {
             Item::Import(import) => {
                 let alias = import.alias.as_ref().map(|a| &a.name);
                 let known = alias.cloned().unwrap_or_else(|| self.item.name.clone());
-                let what = match self.session.view().import(&self.item.module, &known) {
+                let what = match self.session.view().imported_module(&self.item.module, &known) {
                     Some(module) => NameTarget::Module(module),
                     None => NameTarget::Unknown,
                 };
@@ -540,7 +540,7 @@ impl NameCollector<'_> {
         let resolved = self.resolved;
         let single = match &tree.item {
             Item::Type(def) => match def.body {
-                TypeBody::Single(body) if resolved.single_ctor => Some((body, self.qualify(&def.name.name))),
+                TypeBody::Single(body) if resolved.is_single_ctor => Some((body, self.qualify(&def.name.name))),
                 _ => None,
             },
             _ => None,
@@ -609,7 +609,7 @@ impl NameCollector<'_> {
 
 /// Returns the meaning of a name that has no node in the tree.
 fn meaning_without_node(name: &str) -> NameTarget {
-    match words::describe(name).first().map(|d| d.kind) {
+    match vocabulary::describe(name).first().map(|d| d.kind) {
         Some("binder" | "keyword") => NameTarget::Word(LanguageWord::Keyword),
         _ => NameTarget::Unknown,
     }

@@ -7,11 +7,11 @@
 use std::collections::{HashMap, HashSet};
 
 use lang_core::base::{GlobalName, ModuleName, Name};
-use lang_core::resolve::Names;
+use lang_core::resolve::NameEnv;
 use lang_core::session::Session;
-use lang_core::types::env::Env;
-use lang_core::types::info::TypeInfoBody;
-use lang_core::types::ty::{Type, TypeArg};
+use lang_core::types::env::TypeEnv;
+use lang_core::types::ty::{GenericArg, Type};
+use lang_core::types::type_info::TypeInfoBody;
 
 use crate::fields::sorted_field_names;
 use crate::find::is_library;
@@ -35,7 +35,7 @@ pub(crate) fn reachable_modules(session: &Session, home: &ModuleName, fields: &[
         let mut next: Vec<ModuleName> = own.cloned().collect();
         for item in session.items(&module) {
             let Some(resolved) = session.resolved(&item) else { continue };
-            let library = resolved.uses.iter().filter(|global| is_library(&global.module));
+            let library = resolved.referenced_items.iter().filter(|global| is_library(&global.module));
             next.extend(
                 library.filter(|global| reach.global_contains_record(global)).map(|global| global.module.clone()),
             );
@@ -92,7 +92,7 @@ impl RecordSearch<'_> {
                 fun.params.iter().any(|(_, ty)| self.type_contains_record(ty)) || self.type_contains_record(&fun.result)
             }
             Type::Data(name, args) => {
-                args.iter().any(|arg| matches!(arg, TypeArg::Type(ty) if self.type_contains_record(ty)))
+                args.iter().any(|arg| matches!(arg, GenericArg::Type(ty) if self.type_contains_record(ty)))
                     || self.global_contains_record(name)
             }
             Type::Scalar(_) | Type::Str | Type::Rel(_) | Type::Param(..) | Type::Meta(_) | Type::Error => false,

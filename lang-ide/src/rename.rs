@@ -12,16 +12,16 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use lang_core::base::{Code, Diagnostic, GlobalName, ModuleName, Name, Span};
-use lang_core::resolve::{LocalKind, Names, ValueRef};
+use lang_core::resolve::{LocalKind, NameEnv, ValueRef};
 use lang_core::session::{ItemRef, Session};
 use lang_core::syntax::lexer::{Token, lex};
 use lang_core::syntax::split::ItemKind;
 
-use crate::apart::run_speculatively;
 use crate::find::{declarations, is_library, may_mention, occurrences};
 use crate::lenses::EVALUATE_PREFIX;
 use crate::names::{LanguageWord, NameRole, NameTarget, NameUse, name_at, uses};
 use crate::reach::reachable_modules;
+use crate::speculative::run_speculatively;
 use crate::{Edit, Location};
 
 /// Returns the span and the current name of the symbol to be renamed at an offset.
@@ -143,9 +143,9 @@ fn documentation_mentions(session: &Session, item: &ItemRef, found: &NameUse) ->
         }
         NameTarget::Value(global) | NameTarget::Type(global) => {
             let means = |module: &ModuleName| match &found.meaning {
-                NameTarget::Type(_) => view.type_name(module, name).as_ref() == Some(global),
+                NameTarget::Type(_) => view.top_level_type(module, name).as_ref() == Some(global),
                 _ => {
-                    matches!(view.value(module, name), Some(ValueRef::Def(g) | ValueRef::Let(g)) if g == *global)
+                    matches!(view.top_level_value(module, name), Some(ValueRef::Def(g) | ValueRef::Let(g)) if g == *global)
                 }
             };
             let concerned = |m: &ModuleName| session.text(m).is_some_and(|text| may_mention(&text, name)) && means(m);
@@ -362,14 +362,14 @@ impl MeaningsBefore {
 /// import.
 fn is_name_taken(session: &Session, item: &ItemRef, found: &NameUse, new: &Name) -> bool {
     let view = session.view();
-    let own = |module: &ModuleName| match view.value(module, new) {
+    let own = |module: &ModuleName| match view.top_level_value(module, new) {
         Some(ValueRef::Def(name) | ValueRef::Let(name) | ValueRef::Ctor(name, _)) => name.module == *module,
         None => false,
     };
     match &found.meaning {
         NameTarget::Value(name) | NameTarget::Ctor(name, _) => own(&name.module),
-        NameTarget::Type(name) => view.type_name(&name.module, new).is_some_and(|ty| ty.module == name.module),
-        NameTarget::Module(_) => view.import(&item.module, new).is_some(),
+        NameTarget::Type(name) => view.top_level_type(&name.module, new).is_some_and(|ty| ty.module == name.module),
+        NameTarget::Module(_) => view.imported_module(&item.module, new).is_some(),
         _ => false,
     }
 }

@@ -4,16 +4,16 @@
 
 use lang_core::base::{GlobalName, ModuleName, Name, Span};
 use lang_core::resolve::forms::Derivative;
-use lang_core::resolve::{Names, Res, ValueRef, words};
+use lang_core::resolve::{NameEnv, Res, ValueRef, vocabulary};
 use lang_core::session::Session;
 use lang_core::syntax::ast::Expr;
 use lang_core::syntax::lexer::Token;
 use lang_core::syntax::token::{Sym, Word};
-use lang_core::types::info::TypeInfoBody;
 use lang_core::types::ty::Type;
+use lang_core::types::type_info::TypeInfoBody;
 
 use crate::completion::{CompletionContext, completion_context};
-use crate::subject::DocumentedName;
+use crate::name_docs::DocumentedName;
 
 /// A signature of the called function.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -76,9 +76,9 @@ pub fn signature_help(session: &Session, module: &str, at: u32) -> Vec<Signature
         }
         CalledFunction::Word(word) => {
             // Only signatures with brackets; those of binders have none.
-            let described = words::describe(&word).into_iter().filter(|d| d.signature.contains('('));
+            let described = vocabulary::describe(&word).into_iter().filter(|d| d.signature.contains('('));
             let plain = described.filter(|d| !matches!(d.kind, "keyword" | "binder"));
-            plain.map(|d| help(d.signature.trim_start_matches("def ").to_owned(), d.meaning())).collect()
+            plain.map(|d| help(d.signature.trim_start_matches("def ").to_owned(), d.description())).collect()
         }
         CalledFunction::Value(name, ty) => vec![help(format!("{name}{ty}"), String::new())],
         CalledFunction::Derivative(derivative, of, def) => {
@@ -177,7 +177,7 @@ fn callee_ending_at(
     let token = |at: usize| place.preceding_tokens.get(at).map(|t| &t.token);
     let before = |by: usize| end.checked_sub(by).and_then(token);
     let view = session.view();
-    let value = |module: &ModuleName, name: &Name| match view.value(module, name)? {
+    let value = |module: &ModuleName, name: &Name| match view.top_level_value(module, name)? {
         ValueRef::Def(def) => Some(CalledFunction::Def(def)),
         ValueRef::Let(global) => match session.let_type(&global)? {
             ty @ Type::Fun(_) => Some(CalledFunction::Value(name.clone(), ty)),
@@ -188,7 +188,7 @@ fn callee_ending_at(
     match token(end)? {
         Token::Name(name) => {
             if let (Some(Token::Sym(Sym::Dot)), Some(Token::Name(alias))) = (before(1), before(2)) {
-                return value(&view.import(module, alias)?, name);
+                return value(&view.imported_module(module, alias)?, name);
             }
             // The head of an item declares a name and calls nothing.
             if matches!(before(1), Some(Token::Keyword(Word::Def | Word::Type))) {
@@ -198,7 +198,7 @@ fn callee_ending_at(
                 return matches!(ty, Type::Fun(_)).then(|| CalledFunction::Value(name.clone(), ty));
             }
             value(module, name)
-                .or_else(|| (!words::describe(name).is_empty()).then(|| CalledFunction::Word(name.clone())))
+                .or_else(|| (!vocabulary::describe(name).is_empty()).then(|| CalledFunction::Word(name.clone())))
         }
         Token::Sym(Sym::RParen) => {
             // For `grad(f)(`: search back for the bracket that this one closes.
@@ -214,9 +214,10 @@ fn callee_ending_at(
             let Some(Token::Name(word)) = open.checked_sub(1).and_then(token) else { return None };
             let derivative = Derivative::by_name(word)?;
             let (def, of) = match (token(open + 1), token(open + 2), token(open + 3)) {
-                (Some(Token::Name(alias)), Some(Token::Sym(Sym::Dot)), Some(Token::Name(name))) => {
-                    (view.import(module, alias).and_then(|m| value(&m, name)), Name::from(format!("{alias}.{name}")))
-                }
+                (Some(Token::Name(alias)), Some(Token::Sym(Sym::Dot)), Some(Token::Name(name))) => (
+                    view.imported_module(module, alias).and_then(|m| value(&m, name)),
+                    Name::from(format!("{alias}.{name}")),
+                ),
                 (Some(Token::Name(name)), ..) => (value(module, name), name.clone()),
                 _ => (None, "f".into()),
             };

@@ -119,7 +119,7 @@ fn symbols_of_item(session: &Session, item: &ItemRef) -> Vec<ModuleSymbol> {
                 _ => String::new(),
             };
             let mut made = symbol(&def.name.name, SymbolKind::Type, detail, def.name.span);
-            let single = session.resolved(item).is_some_and(|r| r.single_ctor);
+            let single = session.resolved(item).is_some_and(|r| r.is_single_ctor);
             for_each_part(tree, def, single, &mut |name, kind, span, selection| {
                 let detail = text(Span::new(selection.end.min(span.end), span.end));
                 let detail = detail.trim_start_matches([':', ' ']).to_owned();

@@ -310,8 +310,8 @@ fn name_token(session: &Session, item: &ItemRef, found: &NameUse) -> Option<Sema
     };
     let kind = match &found.meaning {
         NameTarget::Local(..) => match found.kind? {
-            LocalKind::Param | LocalKind::Lambda | LocalKind::FunParam => TokenKind::Parameter,
-            LocalKind::ImplicitSize | LocalKind::ResultSize | LocalKind::Extent => TokenKind::Size,
+            LocalKind::Param | LocalKind::Lambda | LocalKind::FunTypeParam => TokenKind::Parameter,
+            LocalKind::ImplicitSize | LocalKind::ResultSize | LocalKind::NamedExtent => TokenKind::Size,
             LocalKind::Let | LocalKind::Pattern | LocalKind::Carry => TokenKind::Variable,
             LocalKind::Index => TokenKind::Index,
         },

@@ -9,9 +9,9 @@ use cranelift_jit::JITModule;
 use lang_core::exec::native::{Copies, KernelCode, KernelInterrupted, MAX_SCALAR_WORDS, MemorySlot, SlotElements};
 use lang_core::syntax::ops::Scalar;
 
-use crate::apply::RuntimeOp;
-use crate::arguments::HEAD_WORDS;
-use crate::pool::ThreadPool;
+use crate::argument_layout::HEAD_WORDS;
+use crate::runtime_calls::RuntimeOp;
+use crate::thread_pool::ThreadPool;
 
 /// The type of compiled functions. The argument is the address of the arguments
 /// ([`crate::arguments`]); the result is 0, or 1 after an interrupt.

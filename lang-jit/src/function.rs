@@ -13,13 +13,13 @@ use lang_core::exec::native::KernelCode;
 use lang_core::ir::ssa::SsaFunction;
 use lang_core::nest::{Kernel, NestNode};
 
-use crate::apply::{apply, report_progress};
-use crate::arguments::{is_written, places_with_memory};
+use crate::argument_layout::{is_written, places_with_memory};
 use crate::code::{CompiledKernel, ExpectedPlace};
 use crate::fused::has_fused;
 use crate::generate::{EmitResult, Generator, RuntimeOps};
-use crate::matrices::multiply;
-use crate::pool::ThreadPool;
+use crate::matrix_product::multiply;
+use crate::runtime_calls::{apply, report_progress};
+use crate::thread_pool::ThreadPool;
 
 /// The maximal number of instructions of a kernel with code. The time of register allocation is
 /// quadratic in it, and nothing can interrupt it. The longest of the examples has about 8,000.

@@ -19,12 +19,12 @@ use lang_core::nest::{
 use lang_core::predicate::{Atom, FactContext, LocalId, Poly, Pred};
 use lang_core::syntax::ops::Scalar;
 
-use crate::apply::RuntimeOp;
-use crate::arguments::{FLAG, POOL, PROGRESS, argument_words, is_written};
-use crate::matrices::{IS_F32, IS_MASKED, IS_NEGATED, PRODUCT_WORDS, ProductArgument};
-use crate::spots::{ElementAddress, LoopCounter};
-use crate::strip::Strip;
-use crate::vector::VectorState;
+use crate::addressing::{ElementAddress, LoopCounter};
+use crate::argument_layout::{FLAG, POOL, PROGRESS, argument_words, is_written};
+use crate::matrix_product::{IS_F32, IS_MASKED, IS_NEGATED, PRODUCT_WORDS, ProductArgument};
+use crate::runtime_calls::RuntimeOp;
+use crate::strip_mine::Strip;
+use crate::vectorise::VectorState;
 
 /// The number of iterations between two progress reports, for innermost loops and for loops that
 /// contain loops. A report costs some hundred additions. Powers of two.

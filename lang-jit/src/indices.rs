@@ -6,9 +6,9 @@ use lang_core::ir::ssa::{StmtId, TensorAccess};
 use lang_core::nest::loop_number;
 use lang_core::predicate::{Atom, Poly, Pred};
 
-use crate::apply::RuntimeOp;
+use crate::addressing::LoopCounter;
 use crate::generate::{EmitResult, Generator};
-use crate::spots::LoopCounter;
+use crate::runtime_calls::RuntimeOp;
 
 impl Generator<'_> {
     pub(crate) fn poly(&mut self, p: &Poly) -> EmitResult<Value> {

@@ -17,26 +17,26 @@
 //! assignment is skipped. The indices of a `Clear` are not tested, because the scheduler takes them
 //! from loops over the axes.
 
-mod apply;
-mod arguments;
-mod choice;
+mod addressing;
+mod arg_reduction;
+mod argument_layout;
 mod code;
 mod elementary;
 mod function;
 mod fused;
 mod generate;
 mod indices;
-mod jam;
+mod large_pages;
 mod masks;
-mod matrices;
-mod memory;
-mod pool;
-mod registers;
-mod spots;
-mod strip;
+mod matrix_product;
+mod runtime_calls;
+mod scalar_replacement;
+mod strip_mine;
+mod thread_pool;
 pub mod tiles;
+mod unroll_and_jam;
 mod values;
-mod vector;
+mod vectorise;
 
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -50,8 +50,8 @@ use lang_core::nest::{Kernel, is_trivial};
 use lang_core::predicate::Atom;
 use lang_core::syntax::ops::Scalar;
 
-pub use memory::LargePages;
-use pool::ThreadPool;
+pub use large_pages::LargePages;
+use thread_pool::ThreadPool;
 
 /// The cache key of a kernel, which is independent of its function. It contains the loops, the
 /// statements inlined at their uses, and the integers that are sizes and so not negative.

@@ -12,7 +12,7 @@ use lang_core::syntax::ops::Scalar;
 
 use crate::generate::{EmitResult, Generator};
 use crate::values::float_comparison;
-use crate::vector::little_endian;
+use crate::vectorise::little_endian;
 
 impl<'g> Generator<'g> {
     /// Returns whether the statement sets the truth value of an iteration, which lanes can hold.

@@ -11,8 +11,8 @@ use lang_core::predicate::Pred;
 use lang_core::resolve::scalar_fn::ScalarFn;
 use lang_core::syntax::ops::{BinOp, Scalar};
 
-use crate::apply::RuntimeOp;
 use crate::generate::{EmitResult, Generator, clif_type};
+use crate::runtime_calls::RuntimeOp;
 
 impl<'g> Generator<'g> {
     pub(crate) fn int(&mut self, k: i64) -> Value {

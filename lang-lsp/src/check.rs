@@ -26,12 +26,12 @@ use tower_lsp::lsp_types::{
 use crate::client::Client;
 use crate::features::insight;
 use crate::files;
-use crate::lane::PoolKind;
 use crate::last_known::{LAST_KNOWN_MARK, LastKnown};
 use crate::pages;
+use crate::snapshot::{ClientDocument, ModuleText, QuestionSubject, RequestContext, WorkerContext, WorkerQuestion};
 use crate::state::StepQueue;
 use crate::views::{self, ViewTarget};
-use crate::world::{ClientDocument, ModuleText, QuestionSubject, RequestContext, WorkerContext, WorkerQuestion};
+use crate::workers::PoolKind;
 
 /// The diagnostics that the client has, and the data for the next ones.
 pub(crate) struct DiagnosticStore {

@@ -10,10 +10,10 @@ use lang_ide::lenses::evaluation_expression;
 use crate::evaluate::{self, EvaluationOutcome, EvaluationRequest, EvaluationTarget};
 use crate::files;
 use crate::lines::{LineIndex, clamp};
-use crate::mistakes;
 use crate::progress::ProgressIndicator;
+use crate::run_errors;
+use crate::snapshot::request_failed;
 use crate::state::ServerState;
-use crate::world::request_failed;
 
 /// Runs a definition or the file.
 pub(crate) const RUN: &str = "iverson.run";
@@ -119,7 +119,7 @@ fn evaluate_line(state: &mut ServerState, url: Url, line: usize, reply: CommandR
             EvaluationOutcome::Value(value, _) => value.clone(),
             // An error in the text is already shown at its span; only the messages of a run belong
             // in the text.
-            EvaluationOutcome::Failed(why, found) if mistakes::has_static_errors(found) => {
+            EvaluationOutcome::Failed(why, found) if run_errors::has_static_errors(found) => {
                 return state.client.show_message(MessageType::ERROR, why);
             }
             EvaluationOutcome::Failed(why, _) | EvaluationOutcome::Limit(why) => why.clone(),

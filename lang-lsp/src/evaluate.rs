@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::mistakes::{self, RunDiagnostic};
+use crate::run_errors::{self, RunDiagnostic};
 
 pub(crate) use lang_ide::lenses::{EVALUATE_PREFIX, evaluated_expression};
 
@@ -168,16 +168,16 @@ fn run_child(run: &EvaluationRequest, stop: &AtomicBool) -> EvaluationOutcome {
     };
     match ended {
         ChildEnd::Exited(status) if status.success() => {
-            EvaluationOutcome::Value(text(out), mistakes::parse_output(&text(err)).0)
+            EvaluationOutcome::Value(text(out), run_errors::parse_output(&text(err)).0)
         }
         // The shell reports a missing program with this status.
         ChildEnd::Exited(status) if cfg!(unix) && status.code() == Some(127) => failure(missing_interpreter(&program)),
         ChildEnd::Exited(status) => match text(err) {
             told if told.is_empty() => failure(format!("the evaluation ended: {status}")),
             told if status.code() == Some(1) => {
-                let (told, mistakes) = mistakes::parse_output(&told);
+                let (told, mistakes) = run_errors::parse_output(&told);
                 // An error in the text prevents the run, because the expression needs the text.
-                let why = if mistakes::has_static_errors(&mistakes) { "not run, because of a mistake: " } else { "" };
+                let why = if run_errors::has_static_errors(&mistakes) { "not run, because of a mistake: " } else { "" };
                 EvaluationOutcome::Failed(format!("{why}{told}"), mistakes)
             }
             // The message of Rust's runtime before it aborts.

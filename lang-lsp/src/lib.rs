@@ -17,22 +17,22 @@ mod startup;
 
 mod state;
 
-mod hovering;
-mod lane;
+mod last_hover;
 mod last_known;
-mod world;
+mod snapshot;
+mod workers;
 
 mod check;
 mod commands;
 mod evaluate;
 mod features;
 
-mod abilities;
+mod client_support;
 mod files;
 mod lines;
-mod mistakes;
 mod pages;
 mod progress;
+mod run_errors;
 mod settings;
 mod views;
 
@@ -46,8 +46,8 @@ use std::time::Duration;
 
 use tower_lsp::LspService;
 
-use abilities::ClientSupport;
 use client::Client;
+use client_support::ClientSupport;
 use server::Server;
 use state::{ServerState, StepQueue};
 use transport::SessionEnd;

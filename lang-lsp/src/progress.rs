@@ -4,8 +4,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use serde_json::{Value, json};
 
-use crate::abilities::ClientSupport;
 use crate::client::Client;
+use crate::client_support::ClientSupport;
 
 /// An indicator for long work.
 pub(crate) struct ProgressIndicator {

@@ -18,22 +18,22 @@ use tower_lsp::lsp_types::request::{
 };
 use tower_lsp::lsp_types::*;
 
-use crate::abilities::ClientSupport;
 use crate::check;
+use crate::client_support::ClientSupport;
 use crate::commands;
 use crate::features::navigate::NavigationTarget;
 use crate::features::{calls, complete, insight, layout, navigate, rename, symbols, tokens};
 use crate::files;
-use crate::hovering::LastHover;
-use crate::lane::PoolKind;
+use crate::last_hover::LastHover;
 use crate::pages;
 use crate::settings::Settings;
+use crate::snapshot::{
+    CancelOnDrop, QuestionSubject, RequestCancellation, RequestContext, RequestQuestion, request_failed,
+};
 use crate::startup;
 use crate::state::{ServerState, StepQueue};
 use crate::views::ViewTarget;
-use crate::world::{
-    CancelOnDrop, QuestionSubject, RequestCancellation, RequestContext, RequestQuestion, request_failed,
-};
+use crate::workers::PoolKind;
 
 /// The time that a hover or a lens waits for its full answer. After that it returns the known
 /// values and notes that more follow.

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use tower_lsp::lsp_types::request::WorkspaceConfiguration;
 use tower_lsp::lsp_types::*;
 
-use crate::abilities::ClientSupport;
+use crate::client_support::ClientSupport;
 use crate::commands;
 use crate::features::tokens;
 use crate::files::{self, LIBRARY_SCHEME};

@@ -18,17 +18,19 @@ use lang_ide::{ModuleName, Session};
 use serde_json::json;
 use tower_lsp::lsp_types::{MessageType, TextDocumentContentChangeEvent, Url};
 
-use crate::abilities::ClientSupport;
 use crate::check::{CheckTask, CostsTask, DiagnosticStore};
 use crate::client::Client;
+use crate::client_support::ClientSupport;
 use crate::evaluate::{EvaluationOutcome, ProcessEvaluator};
 use crate::files::{self, FileReader};
-use crate::lane::{PoolKind, WorkerPool};
 use crate::lines::LineIndex;
 use crate::progress::ProgressIndicator;
 use crate::settings::Settings;
+use crate::snapshot::{
+    ClientDocument, OpenDocuments, QuestionSubject, WorkerContext, WorkerQuestion, content_modified,
+};
 use crate::views::{self, ClientViews};
-use crate::world::{ClientDocument, OpenDocuments, QuestionSubject, WorkerContext, WorkerQuestion, content_modified};
+use crate::workers::{PoolKind, WorkerPool};
 
 /// Costs are computed after this time without an edit.
 const COST_DELAY: Duration = Duration::from_millis(200);

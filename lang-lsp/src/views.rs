@@ -16,7 +16,7 @@ use tower_lsp::jsonrpc::Result;
 use tower_lsp::lsp_types::{Range, Url};
 
 use crate::files;
-use crate::world::{RequestContext, request_failed};
+use crate::snapshot::{RequestContext, request_failed};
 
 /// The scheme of views as documents.
 pub(crate) const VIEW_SCHEME: &str = "iverson-view";

@@ -43,9 +43,9 @@ const MOST: u64 = 200_000;
 const ROUND: u64 = 50;
 
 /// An xorshift generator: the same numbers on every machine.
-struct Drawn(u64);
+struct Xorshift(u64);
 
-impl Drawn {
+impl Xorshift {
     fn next(&mut self) -> u64 {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
@@ -53,12 +53,12 @@ impl Drawn {
         self.0
     }
 
-    fn below(&mut self, n: usize) -> usize {
+    fn number_below(&mut self, n: usize) -> usize {
         (self.next() % n.max(1) as u64) as usize
     }
 
     fn one<'t, T>(&mut self, of: &'t [T]) -> &'t T {
-        &of[self.below(of.len())]
+        &of[self.number_below(of.len())]
     }
 }
 
@@ -185,17 +185,17 @@ const STAGES: &[&str] = &["adjoint", "forward", "ssa", "core", "lifted", "pairs"
 
 /// Returns an offset anywhere, or at a word. For `textDocument/implementation`, returns the rule of
 /// the model if the text contains it.
-fn somewhere(method: &str, text: &str, drawn: &mut Drawn) -> usize {
+fn somewhere(method: &str, text: &str, drawn: &mut Xorshift) -> usize {
     if let ("textDocument/implementation", Some(at)) = (method, text.find("half(")) {
         return at;
     }
-    let at = text.floor_char_boundary(drawn.below(text.len() + 1));
+    let at = text.floor_char_boundary(drawn.number_below(text.len() + 1));
     let is_word = |c: char| c.is_alphanumeric() || c == '_';
-    if drawn.below(2) == 0 { at } else { at + text[at..].find(is_word).unwrap_or(0) }
+    if drawn.number_below(2) == 0 { at } else { at + text[at..].find(is_word).unwrap_or(0) }
 }
 
 /// Builds the parameters of a request, about a definition of the text.
-fn request(method: &str, place: [u32; 2], text: &str, drawn: &mut Drawn) -> Value {
+fn request(method: &str, place: [u32; 2], text: &str, drawn: &mut Xorshift) -> Value {
     let names: Vec<&str> = text.lines().filter_map(|line| line.strip_prefix("def ")?.split('(').next()).collect();
     let name = if names.is_empty() { "f" } else { drawn.one(&names) };
     let stage = *drawn.one(STAGES);
@@ -203,7 +203,7 @@ fn request(method: &str, place: [u32; 2], text: &str, drawn: &mut Drawn) -> Valu
     all["def"] = json!(name);
     all["stage"] = json!(stage);
     match method {
-        "workspace/executeCommand" if drawn.below(2) == 0 => {
+        "workspace/executeCommand" if drawn.number_below(2) == 0 => {
             all["command"] = json!("iverson.showView");
             all["arguments"] = json!([URI, name, stage]);
         }
@@ -214,7 +214,7 @@ fn request(method: &str, place: [u32; 2], text: &str, drawn: &mut Drawn) -> Valu
         "textDocument/completion" => all["context"] = json!({"triggerKind": 1}),
         "textDocument/signatureHelp" => all["context"] = json!({"triggerKind": 1, "isRetrigger": false}),
         "codeLens/resolve" => all["data"] = json!({"uri": URI, "def": name}),
-        "inlayHint/resolve" => all["data"] = json!({"uri": URI, "at": drawn.below(text.len())}),
+        "inlayHint/resolve" => all["data"] = json!({"uri": URI, "at": drawn.number_below(text.len())}),
         "callHierarchy/incomingCalls" | "callHierarchy/outgoingCalls" => {
             let range = all["range"].clone();
             all["item"] = json!({"name": name, "kind": 12, "uri": URI, "range": range, "selectionRange": range});
@@ -250,7 +250,7 @@ const REFUSALS: [i64; 5] = [-32801, -32800, -32601, -32602, -32803];
 
 /// The numbers of outcomes for a method.
 #[derive(Default)]
-struct Ended {
+struct MethodOutcomes {
     told: u64,
     nothing: u64,
     refused: u64,
@@ -258,9 +258,9 @@ struct Ended {
 
 /// The outcomes of all methods.
 #[derive(Default)]
-struct All(BTreeMap<&'static str, Ended>);
+struct OutcomesByMethod(BTreeMap<&'static str, MethodOutcomes>);
 
-impl All {
+impl OutcomesByMethod {
     fn count(&mut self, method: &'static str, answer: &Value) {
         let code = answer["error"]["code"].as_i64();
         assert!(code.is_none_or(|c| REFUSALS.contains(&c)), "{method}: {answer}");
@@ -291,7 +291,13 @@ const FOLLOWING: &[(&str, &str)] = &[
 ];
 
 /// Sends a request, awaits the answer, and sends the following requests about one of its elements.
-fn ask_in_peace(client: &mut Client, method: &'static str, of: Value, drawn: &mut Drawn, ended: &mut All) {
+fn ask_in_peace(
+    client: &mut Client,
+    method: &'static str,
+    of: Value,
+    drawn: &mut Xorshift,
+    ended: &mut OutcomesByMethod,
+) {
     let id = client.begin(method, of);
     let answer = client.answer(id);
     ended.count(method, &answer);
@@ -317,7 +323,7 @@ fn server(encoding: &str) -> Client {
 }
 
 /// Returns all answers about a document that do not depend on time.
-fn told(client: &mut Client, version: i64, places: &[[u32; 2]]) -> Vec<Value> {
+fn document_answers(client: &mut Client, version: i64, places: &[[u32; 2]]) -> Vec<Value> {
     let mut all = client.diagnostics(URI, version);
     // Warnings about costs arrive when they are computed, so they are not compared.
     all.retain(|wrong| wrong["code"] != "W0700");
@@ -327,7 +333,7 @@ fn told(client: &mut Client, version: i64, places: &[[u32; 2]]) -> Vec<Value> {
     all.push(client.request("textDocument/semanticTokens/full", params([0, 0]))["data"].take());
     for place in places {
         for request in ["textDocument/definition", "textDocument/hover"] {
-            all.push(known(client, request, *place));
+            all.push(settled_answer(client, request, *place));
         }
     }
     // The paths of copies contain the server's process id.
@@ -346,7 +352,7 @@ fn forget_last_known(old: &mut Value, new: &Value) {
 }
 
 /// Returns the answer once it is no longer pending.
-fn known(client: &mut Client, request: &str, place: [u32; 2]) -> Value {
+fn settled_answer(client: &mut Client, request: &str, place: [u32; 2]) -> Value {
     loop {
         let answer = client.request(request, params(place));
         if !answer.to_string().contains("are being computed") {
@@ -364,21 +370,21 @@ fn memory(client: &Client) -> u64 {
 
 fn random_edits(encoding: &str, edits: u64, seed: u64) {
     let programs = programs();
-    let mut drawn = Drawn(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1);
+    let mut drawn = Xorshift(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1);
     let mut client = server(encoding);
     let mut text = programs[0].clone();
     let mut version = 1;
     client.open(URI, &text);
     let mut asked = Vec::new();
-    let mut ended = All::default();
+    let mut ended = OutcomesByMethod::default();
     let mut before: Option<String> = None;
     let mut held = Vec::new();
     for edit in 1..=edits {
         version += 1;
-        match drawn.below(40) {
+        match drawn.number_below(40) {
             // Another program, or the text before the last edit.
             0 | 1 => {
-                text = if drawn.below(3) == 0 { MODEL.to_owned() } else { drawn.one(&programs).clone() };
+                text = if drawn.number_below(3) == 0 { MODEL.to_owned() } else { drawn.one(&programs).clone() };
                 client.change(URI, version, None, &text);
             }
             2..=15 if before.is_some() => {
@@ -387,16 +393,16 @@ fn random_edits(encoding: &str, edits: u64, seed: u64) {
             }
             choice => {
                 before = Some(text.clone());
-                let start = text.floor_char_boundary(drawn.below(text.len() + 1));
+                let start = text.floor_char_boundary(drawn.number_below(text.len() + 1));
                 let long = [0, 0, 1, 3, 30][choice % 5];
-                let end = text.floor_char_boundary((start + drawn.below(long + 1)).min(text.len()));
-                let new = match drawn.below(3) {
+                let end = text.floor_char_boundary((start + drawn.number_below(long + 1)).min(text.len()));
+                let new = match drawn.number_below(3) {
                     0 => String::new(),
                     1 => (*drawn.one(PIECES)).to_owned(),
                     _ => {
                         let from = drawn.one(&programs);
-                        let at = from.floor_char_boundary(drawn.below(from.len()));
-                        from[at..from.floor_char_boundary((at + drawn.below(60)).min(from.len()))].to_owned()
+                        let at = from.floor_char_boundary(drawn.number_below(from.len()));
+                        from[at..from.floor_char_boundary((at + drawn.number_below(60)).min(from.len()))].to_owned()
                     }
                 };
                 let ([a, b], [c, d]) = (position(&text, start, encoding), position(&text, end, encoding));
@@ -404,7 +410,7 @@ fn random_edits(encoding: &str, edits: u64, seed: u64) {
                 text.replace_range(start..end, &new);
             }
         }
-        let (how, many) = (drawn.below(6), 1 + drawn.below(5));
+        let (how, many) = (drawn.number_below(6), 1 + drawn.number_below(5));
         for _ in 0..if how < 3 { many } else { 0 } {
             let method = *drawn.one(REQUESTS);
             let place = position(&text, somewhere(method, &text, &mut drawn), encoding);
@@ -414,16 +420,16 @@ fn random_edits(encoding: &str, edits: u64, seed: u64) {
             } else {
                 let id = client.begin(method, of);
                 asked.push((id, method));
-                if drawn.below(5) == 0 {
+                if drawn.number_below(5) == 0 {
                     client.notify("$/cancelRequest", json!({"id": id}));
                 }
             }
         }
-        if drawn.below(50) == 0 {
-            client.raw(MALFORMED[drawn.below(MALFORMED.len())]);
+        if drawn.number_below(50) == 0 {
+            client.raw(MALFORMED[drawn.number_below(MALFORMED.len())]);
         }
         // Sometimes the server catches up; otherwise edits overtake its computations.
-        if drawn.below(4) == 0 {
+        if drawn.number_below(4) == 0 {
             client.diagnostics(URI, version);
         }
         if edit % ROUND == 0 {
@@ -441,7 +447,7 @@ fn random_edits(encoding: &str, edits: u64, seed: u64) {
     let tenths: Vec<u64> = (1..=10).filter_map(|k| held.get((held.len() * k / 10).max(1) - 1).copied()).collect();
     println!("{encoding}: {edits} edits; MiB after each tenth of them: {tenths:?}");
     assert!(after <= before + before / 8 + 16, "seed {seed}: memory grew from {before} MiB to {after} MiB");
-    for (method, Ended { told, nothing, refused }) in &ended.0 {
+    for (method, MethodOutcomes { told, nothing, refused }) in &ended.0 {
         println!("{encoding}: {method}: told {told}, nothing {nothing}, refused {refused}");
     }
     if edits >= ALL_EDITS {
@@ -452,12 +458,13 @@ fn random_edits(encoding: &str, edits: u64, seed: u64) {
     // A last edit, so that its diagnostics arrive after the forgotten messages.
     version += 1;
     client.change(URI, version, None, &text);
-    let places: Vec<[u32; 2]> =
-        (0..20).map(|_| position(&text, text.floor_char_boundary(drawn.below(text.len() + 1)), encoding)).collect();
-    let mut old = told(&mut client, version, &places);
+    let places: Vec<[u32; 2]> = (0..20)
+        .map(|_| position(&text, text.floor_char_boundary(drawn.number_below(text.len() + 1)), encoding))
+        .collect();
+    let mut old = document_answers(&mut client, version, &places);
     let mut fresh = server(encoding);
     fresh.open(URI, &text);
-    let new = told(&mut fresh, 1, &places);
+    let new = document_answers(&mut fresh, 1, &places);
     for (old, new) in old.iter_mut().zip(&new) {
         forget_last_known(old, new);
         assert_eq!(old, new, "seed {seed}, {encoding}, in\n{text}");

@@ -84,7 +84,7 @@ fn values_of_the_text_as_it_is() {
     client.change(URI, 2, Some([0, 10, 0, 11]), "4");
     let value = client.request("workspace/executeCommand", command("iverson.run", json!([URI, "f"])));
     assert_eq!(value["value"], "f() in\ndef f() = 4");
-    assert_eq!(client.told("window/showMessage", |_| true)["message"], "f =\nf() in\ndef f() = 4");
+    assert_eq!(client.wait_for_notification("window/showMessage", |_| true)["message"], "f =\nf() in\ndef f() = 4");
     let value = client.request("workspace/executeCommand", command("iverson.run", json!([URI, "main"])));
     assert_eq!(value["value"], "run main\ndef f() = 4");
     let value = client.request("workspace/executeCommand", command("iverson.run", json!([URI, ""])));
@@ -92,7 +92,8 @@ fn values_of_the_text_as_it_is() {
     // Output of `dbg` precedes the value.
     let value = client.request("workspace/executeCommand", command("iverson.run", json!([URI, "said"])));
     assert_eq!(value["value"], "4.0");
-    let told = client.told("window/showMessage", |p| p["message"].as_str().is_some_and(|m| m.contains("said")));
+    let told = client
+        .wait_for_notification("window/showMessage", |p| p["message"].as_str().is_some_and(|m| m.contains("said")));
     assert_eq!(told["message"], "line 2:5: 3.0\nsaid = 4.0");
     // A definition with parameters and no example is not called.
     client.change(URI, 3, None, "def g(x: f64) -> f64 = x\n");
@@ -105,7 +106,7 @@ fn values_of_the_text_as_it_is() {
         wrong["failed"],
         "std/linalg.iv:3:7: error[E0502]: no such thing\nhelp: try another\ncalled at line 2:3, from line 4:5"
     );
-    assert_eq!(client.told("window/showMessage", |p| p["type"] == 1)["message"], wrong["failed"]);
+    assert_eq!(client.wait_for_notification("window/showMessage", |p| p["type"] == 1)["message"], wrong["failed"]);
     assert_eq!(client.failing("workspace/executeCommand", command("iverson.run", json!([URI, "f(); g"]))), -32602);
     assert_eq!(client.failing("workspace/executeCommand", command("iverson.run", json!(["untitled:x", "f"]))), -32803);
     client.leave();
@@ -118,31 +119,31 @@ fn what_went_wrong_is_told_at_its_place() {
     client.request("workspace/executeCommand", command("iverson.run", json!([URI, "wrong"])));
     let with_failure =
         |p: &Value| p["diagnostics"].as_array().is_some_and(|all| all.iter().any(|d| d["code"] == "E0502"));
-    let told = client.told("textDocument/publishDiagnostics", with_failure);
+    let told = client.wait_for_notification("textDocument/publishDiagnostics", with_failure);
     let failure = told["diagnostics"].as_array().unwrap().iter().find(|d| d["code"] == "E0502").unwrap();
     assert_eq!(failure["message"], "in the last run: no such thing\nhelp: try another");
     assert_eq!(failure["range"], client::range([1, 2, 1, 5]));
     // The error stays as long as the text of its definition is unchanged, even if the definition
     // moves.
     client.change(URI, 3, Some([0, 0, 0, 0]), "-- a comment\n\n");
-    let told = client.told("textDocument/publishDiagnostics", |p| p["version"] == 3);
+    let told = client.wait_for_notification("textDocument/publishDiagnostics", |p| p["version"] == 3);
     assert_eq!(told["diagnostics"][0]["range"], client::range([3, 2, 3, 5]), "{told}");
     client.change(URI, 4, Some([3, 2, 3, 5]), "one ");
-    let told = client.told("textDocument/publishDiagnostics", |p| p["version"] == 4);
+    let told = client.wait_for_notification("textDocument/publishDiagnostics", |p| p["version"] == 4);
     assert!(!with_failure(&told), "{told}");
     client.change(URI, 5, None, "def μ() =\n  one()\n\ndef one() = 1\n");
     // The next run clears it.
     client.request("workspace/executeCommand", command("iverson.run", json!([URI, "wrong"])));
-    let told = client.told("textDocument/publishDiagnostics", with_failure);
+    let told = client.wait_for_notification("textDocument/publishDiagnostics", with_failure);
     // It also disappears if one of its callers changes.
     assert_eq!(told["version"], 5);
     client.change(URI, 6, Some([3, 12, 3, 13]), "2");
-    let told = client.told("textDocument/publishDiagnostics", |p| p["version"] == 6);
+    let told = client.wait_for_notification("textDocument/publishDiagnostics", |p| p["version"] == 6);
     assert!(!with_failure(&told), "{told}");
     client.request("workspace/executeCommand", command("iverson.run", json!([URI, "wrong"])));
-    client.told("textDocument/publishDiagnostics", with_failure);
+    client.wait_for_notification("textDocument/publishDiagnostics", with_failure);
     client.request("workspace/executeCommand", command("iverson.run", json!([URI, "one"])));
-    client.told("textDocument/publishDiagnostics", |p| !with_failure(p));
+    client.wait_for_notification("textDocument/publishDiagnostics", |p| !with_failure(p));
     client.leave();
 }
 
@@ -186,7 +187,9 @@ fn limits_of_time_and_memory() {
     let answer = client.request("workspace/executeCommand", command("iverson.run", json!([URI, "much"])));
     assert_eq!(answer["failed"], "stopped as it took more than 64 MiB, the limit that `iverson.evaluate.memory` sets");
     // The user sees the name of the definition and the reason.
-    let told = client.told("window/showMessage", |p| p["message"].as_str().is_some_and(|told| told.contains("MiB")));
+    let told = client.wait_for_notification("window/showMessage", |p| {
+        p["message"].as_str().is_some_and(|told| told.contains("MiB"))
+    });
     assert_eq!(told["message"], format!("much was {}", answer["failed"].as_str().unwrap()));
     client.leave();
 }
@@ -194,7 +197,7 @@ fn limits_of_time_and_memory() {
 #[test]
 fn settings_that_mean_nothing_are_told_once() {
     let (mut client, _) = server("settings", json!({"evaluate": {"seconds": "long"}}));
-    let told = client.told("window/showMessage", |_| true);
+    let told = client.wait_for_notification("window/showMessage", |_| true);
     assert_eq!(told["type"], 2);
     assert_eq!(
         told["message"],
@@ -209,7 +212,7 @@ fn what_takes_arguments_runs_on_those_of_an_example() {
     client.change(URI, 2, None, "def g(x: f64) -> f64 = x\n-- >>> g(3.0) + 1.0\n");
     let value = client.request("workspace/executeCommand", command("iverson.run", json!([URI, "g"])));
     assert!(value["value"].as_str().unwrap().starts_with("g(3.0) + 1.0 in\n"), "{value}");
-    let told = client.told("window/showMessage", |_| true);
+    let told = client.wait_for_notification("window/showMessage", |_| true);
     assert!(told["message"].as_str().unwrap().starts_with("g(3.0) + 1.0 =\n"), "{told}");
     client.leave();
 }
@@ -223,14 +226,14 @@ fn what_runs_is_stopped() {
     client.request("workspace/executeCommand", command("iverson.stop", json!([])));
     assert_eq!(client.answer(id)["result"], Value::Null);
     assert!(!lives(&folder));
-    client.told("$/progress", |p| p["value"]["kind"] == "end");
+    client.wait_for_notification("$/progress", |p| p["value"]["kind"] == "end");
     // Cancelling its progress stops the evaluation; cancelling another progress does not.
     fs::remove_file(folder.join("pid")).unwrap();
     client.asked.clear();
     client.forget();
     let id = client.begin("workspace/executeCommand", command("iverson.run", json!([URI, "wait"])));
     let token = client.asks("window/workDoneProgress/create")["token"].take();
-    client.told("$/progress", |p| p["value"]["kind"] == "begin" && p["value"]["cancellable"] == true);
+    client.wait_for_notification("$/progress", |p| p["value"]["kind"] == "begin" && p["value"]["cancellable"] == true);
     wait_for_child(&folder);
     client.notify("window/workDoneProgress/cancel", json!({"token": "another"}));
     client.request("textDocument/foldingRange", json!({"textDocument": {"uri": URI}}));

@@ -124,8 +124,8 @@ fn views_of_our_extensions() {
     client.diagnostics("untitled:two", 1);
     client.forget();
     client.change(URI, 2, Some([0, 23, 0, 26]), "exp");
-    client.told("iverson/viewsChanged", |p| p["uri"] == URI);
-    client.told("iverson/viewsChanged", |p| p["uri"] == "untitled:two");
+    client.wait_for_notification("iverson/viewsChanged", |p| p["uri"] == URI);
+    client.wait_for_notification("iverson/viewsChanged", |p| p["uri"] == "untitled:two");
     client.leave();
 }
 

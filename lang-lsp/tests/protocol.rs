@@ -297,25 +297,31 @@ fn imports_are_found_on_disk_and_open_documents_win() {
     assert_eq!(codes(&client.diagnostics(&uri(&main), 1)), []);
     // An open document overrides the file, and its importers are checked again.
     client.open(&uri(&part), "def other(x: f64) = x\n");
-    let told =
-        client.told("textDocument/publishDiagnostics", |p| p["uri"] == uri(&main) && p["diagnostics"] != json!([]));
+    let told = client.wait_for_notification("textDocument/publishDiagnostics", |p| {
+        p["uri"] == uri(&main) && p["diagnostics"] != json!([])
+    });
     assert_eq!(told["diagnostics"][0]["code"], "E0107");
     // After it is closed, the file counts again.
     client.notify("textDocument/didClose", json!({"textDocument": {"uri": uri(&part)}}));
-    client.told("textDocument/publishDiagnostics", |p| p["uri"] == uri(&main) && p["diagnostics"] == json!([]));
+    client.wait_for_notification("textDocument/publishDiagnostics", |p| {
+        p["uri"] == uri(&main) && p["diagnostics"] == json!([])
+    });
     // A file is removed and written again.
     fs::remove_file(&part).unwrap();
     let changed = |kind: u32| json!({"changes": [{"uri": uri(&part), "type": kind}]});
     client.notify("workspace/didChangeWatchedFiles", changed(3));
-    let told =
-        client.told("textDocument/publishDiagnostics", |p| p["uri"] == uri(&main) && p["diagnostics"] != json!([]));
+    let told = client.wait_for_notification("textDocument/publishDiagnostics", |p| {
+        p["uri"] == uri(&main) && p["diagnostics"] != json!([])
+    });
     assert_eq!(told["diagnostics"][0]["code"], "E0102");
     fs::write(&part, b"def part(x: f64) = x -- \xff\n").unwrap();
     client.notify("workspace/didChangeWatchedFiles", changed(1));
-    client.told("window/logMessage", |p| p["message"].as_str().unwrap().contains("not UTF-8"));
+    client.wait_for_notification("window/logMessage", |p| p["message"].as_str().unwrap().contains("not UTF-8"));
     fs::write(&part, "def part(x: f64) = x\n").unwrap();
     client.notify("workspace/didChangeWatchedFiles", changed(2));
-    client.told("textDocument/publishDiagnostics", |p| p["uri"] == uri(&main) && p["diagnostics"] == json!([]));
+    client.wait_for_notification("textDocument/publishDiagnostics", |p| {
+        p["uri"] == uri(&main) && p["diagnostics"] == json!([])
+    });
     client.leave();
     fs::remove_dir_all(folder).unwrap();
 }

@@ -39,7 +39,7 @@ def main() = area(Circle(2.0)) + μ(1.0, 2.0)
 ";
 
 /// Returns the line of the first `needle`, and the number of units before it in that line.
-fn place(encoding: &str, needle: &str) -> (u32, u32) {
+fn position_of(encoding: &str, needle: &str) -> (u32, u32) {
     let at = TEXT.find(needle).unwrap();
     let line = TEXT[..at].matches('\n').count();
     let before = &TEXT[TEXT[..at].rfind('\n').map_or(0, |n| n + 1)..at];
@@ -76,7 +76,7 @@ fn in_both(test: impl Fn(&mut Client, &str)) {
 }
 
 fn at(encoding: &str, needle: &str) -> Value {
-    let (line, character) = place(encoding, needle);
+    let (line, character) = position_of(encoding, needle);
     json!({"textDocument": {"uri": URI}, "position": {"line": line, "character": character}})
 }
 
@@ -299,7 +299,7 @@ fn changes_that_are_offered() {
     let literals = json!({"codeAction": {"codeActionLiteralSupport": {"codeActionKind": {"valueSet": []}}}});
     let mut client = Client::start(json!({"textDocument": literals}));
     client.open(URI, TEXT);
-    let (line, character) = place("utf-16", "μ(𝛼");
+    let (line, character) = position_of("utf-16", "μ(𝛼");
     let range = range([line, character, line, character]);
     let params = json!({"textDocument": {"uri": URI}, "range": range, "context": {"diagnostics": []}});
     let offered = client.request("textDocument/codeAction", params);
@@ -363,7 +363,7 @@ fn what_is_wrong_is_mended_or_explained() {
         \x20 in for j: sum i: jacobian[i, j] * dy[i]\n";
     client.change(URI, 2, None, dense);
     let warns = |p: &Value| p["diagnostics"][0]["code"] == "W0700";
-    let warning = client.told("textDocument/publishDiagnostics", warns)["diagnostics"][0].take();
+    let warning = client.wait_for_notification("textDocument/publishDiagnostics", warns)["diagnostics"][0].take();
     assert_eq!(codes(std::slice::from_ref(&warning)), [("W0700".to_owned(), 3)]);
     let shown = offered(&mut client, &warning);
     let commands: Vec<&Value> = shown.as_array().unwrap().iter().map(|a| &a["command"]["arguments"]).collect();

@@ -84,7 +84,7 @@ Examples:
   iverson bench conv.iv loss n=1000 m=16 --backend interp   by the interpreter";
 
 /// Parses a positive number of seconds, at most a day.
-fn seconds(text: &str) -> Result<f64, String> {
+fn parse_seconds(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(seconds) if seconds > 0.0 && seconds <= 86_400.0 => Ok(seconds),
         _ => Err("a number of seconds is wanted, more than 0 and at most a day".to_owned()),
@@ -113,17 +113,17 @@ Examples:
 #[command(name = "iverson", version, after_long_help = EXAMPLES)]
 pub(crate) struct Cli {
     #[command(flatten)]
-    pub(crate) common: Common,
+    pub(crate) common: CommonOptions,
     #[command(subcommand)]
-    pub(crate) command: Option<Command>,
+    pub(crate) command: Option<CliCommand>,
 }
 
 /// Options of every command.
 #[derive(Args, Clone, Debug)]
-pub(crate) struct Common {
+pub(crate) struct CommonOptions {
     /// What computes
     #[arg(long, global = true, value_enum, default_value = "cpu", hide_possible_values = false)]
-    pub(crate) backend: Backend,
+    pub(crate) backend: BackendChoice,
     /// How many threads compute (default: as many as there are cores)
     #[arg(long, global = true, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096))]
     pub(crate) threads: Option<u32>,
@@ -138,24 +138,24 @@ pub(crate) struct Common {
     pub(crate) count: bool,
     /// Where an operation gives NaN though no operand is one: stop there, or go on with it
     #[arg(long, global = true, value_enum, default_value = "ignore")]
-    pub(crate) nan: Nan,
+    pub(crate) nan: NanPolicy,
     /// How results and mistakes are written; `short` is one line for each mistake
     #[arg(long, global = true, value_enum, default_value = "text")]
-    pub(crate) format: Format,
+    pub(crate) format: OutputFormat,
     /// Significant digits of reals, or all; `all` leaves nothing out of arrays either
-    #[arg(long, global = true, value_name = "N|all", value_parser = digits)]
+    #[arg(long, global = true, value_name = "N|all", value_parser = parse_digits)]
     pub(crate) digits: Option<Digits>,
     /// Colours; `auto` is on a terminal unless NO_COLOR is set
     #[arg(long, global = true, value_enum, default_value = "auto", value_name = "WHEN")]
-    pub(crate) color: When,
+    pub(crate) color: ColorMode,
     /// A bar for work that takes long; `auto` is on a terminal
     #[arg(long, global = true, value_enum, default_value = "auto", value_name = "WHEN")]
-    pub(crate) progress: Shown,
+    pub(crate) progress: ProgressMode,
 }
 
 /// `--backend`
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Backend {
+pub(crate) enum BackendChoice {
     /// The interpreter alone, derivatives too
     Interp,
     /// The processor
@@ -175,7 +175,7 @@ pub(crate) enum Precision {
 
 /// `--nan`
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Nan {
+pub(crate) enum NanPolicy {
     /// The run fails there
     Stop,
     /// NaN is a value like others
@@ -184,7 +184,7 @@ pub(crate) enum Nan {
 
 /// A form of `iverson show`.
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Stage {
+pub(crate) enum CompilerForm {
     /// The core calculus
     Core,
     /// Every `let` outermost
@@ -207,7 +207,7 @@ pub(crate) enum Stage {
 
 /// `--format`
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Format {
+pub(crate) enum OutputFormat {
     /// For people
     Text,
     /// For people, one line for each mistake
@@ -220,7 +220,7 @@ pub(crate) enum Format {
 
 /// `--progress`
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Shown {
+pub(crate) enum ProgressMode {
     /// On a terminal
     Auto,
     /// No
@@ -229,7 +229,7 @@ pub(crate) enum Shown {
 
 /// `--color`
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum When {
+pub(crate) enum ColorMode {
     /// On a terminal
     Auto,
     /// Yes
@@ -240,7 +240,7 @@ pub(crate) enum When {
 
 /// Accepts an expression, which may begin with one minus. Two minuses would begin a comment, so the
 /// text is a mistyped option.
-fn expression(text: &str) -> Result<String, String> {
+fn parse_expression(text: &str) -> Result<String, String> {
     match text.starts_with("--") {
         true => Err("there is no such option".to_owned()),
         false => Ok(text.to_owned()),
@@ -248,7 +248,7 @@ fn expression(text: &str) -> Result<String, String> {
 }
 
 /// Parses a number of significant digits from 1 to 17, or `all`.
-pub(crate) fn digits(text: &str) -> Result<Digits, String> {
+pub(crate) fn parse_digits(text: &str) -> Result<Digits, String> {
     match text.parse() {
         // An `f64` needs at most 17 digits.
         Ok(n @ 1..=17) => Ok(Digits::AtMost(n)),
@@ -259,7 +259,7 @@ pub(crate) fn digits(text: &str) -> Result<Digits, String> {
 
 /// The commands.
 #[derive(Subcommand, Debug)]
-pub(crate) enum Command {
+pub(crate) enum CliCommand {
     /// Run a file and print the value of its main
     #[command(after_long_help = RUN_EXAMPLES)]
     Run {
@@ -273,7 +273,7 @@ pub(crate) enum Command {
     #[command(after_long_help = EVAL_EXAMPLES)]
     Eval {
         /// The expression
-        #[arg(value_name = "EXPR", allow_hyphen_values = true, value_parser = expression)]
+        #[arg(value_name = "EXPR", allow_hyphen_values = true, value_parser = parse_expression)]
         expression: String,
         /// A file whose definitions are in scope
         #[arg(short, long = "load", value_name = "FILE")]
@@ -310,7 +310,7 @@ pub(crate) enum Command {
     Show {
         /// Which form
         #[arg(value_enum)]
-        stage: Stage,
+        stage: CompilerForm,
         /// The file, or - for standard input
         file: PathBuf,
         /// The definition
@@ -345,7 +345,7 @@ pub(crate) enum Command {
         /// Sizes, and integer arguments: n=1000 m=16
         sizes: Vec<String>,
         /// How long each is run at least
-        #[arg(long, default_value_t = 1.0, value_name = "SECONDS", value_parser = seconds)]
+        #[arg(long, default_value_t = 1.0, value_name = "SECONDS", value_parser = parse_seconds)]
         seconds: f64,
     },
     /// Explain an error code

@@ -5,30 +5,30 @@
 //! `run` fits the arguments of `main`, and `load` fits files. Contents of data files are converted
 //! in `data/fit.rs`.
 
-mod extents;
+mod solve_sizes;
 
 use std::collections::HashMap;
 
 use lang_core::base::{Code, GlobalName, Name, Span};
 use lang_core::predicate::{Atom, Poly};
 use lang_core::runtime::Value;
-use lang_core::types::info::{TypeInfo, TypeInfoBody};
-use lang_core::types::ty::{Scalar, Signature, SizeSource, Type, TypeArg};
+use lang_core::types::ty::{GenericArg, Scalar, Signature, SizeSource, Type};
+use lang_core::types::type_info::{TypeInfo, TypeInfoBody};
 
-use self::extents::{Axis, Size, negative_extent, solve, with_known};
+use self::solve_sizes::{FoundAxis, UnknownSize, negative_extent, solve, substitute_known};
 use crate::data;
-use crate::literal::{Content, Kind, Literal, Read};
+use crate::literal::{Literal, LiteralKind, ReadContent, UntypedContent};
 use crate::problem::Problem;
-use crate::types::{example, instantiate};
+use crate::types::{example_literal, instantiate};
 
 /// The most warnings about one file.
 const MAX_WARNINGS: usize = 8;
 
 /// The stack grows if less than this is left.
-pub(crate) const STACK_LEFT: usize = 256 << 10;
+pub(crate) const STACK_RED_ZONE: usize = 256 << 10;
 
 /// The number of bytes by which the stack grows.
-pub(crate) const STACK_MORE: usize = 8 << 20;
+pub(crate) const STACK_GROWTH: usize = 8 << 20;
 
 /// A value by its parts, of a type that is known separately.
 #[derive(Clone, PartialEq, Debug)]
@@ -41,7 +41,7 @@ pub(crate) enum Datum {
     Tuple(Vec<Datum>),
     Ctor(u32, Vec<Datum>),
     /// The converted content of a data file.
-    Ready(Value),
+    Converted(Value),
 }
 
 /// Drops its parts iteratively, so that deep values do not overflow the stack.
@@ -65,7 +65,7 @@ impl Datum {
 
 /// The fitted arguments, and the values of the signature's sizes.
 #[derive(Default, Debug)]
-pub(crate) struct Fitted {
+pub(crate) struct FittedArguments {
     pub(crate) arguments: Vec<Datum>,
     /// In the order of [`Signature::sizes`]; sizes that only the result mentions are 0.
     pub(crate) sizes: Vec<i64>,
@@ -73,24 +73,29 @@ pub(crate) struct Fitted {
 }
 
 /// The facts about the program that fitting needs.
-pub(crate) trait Types {
+pub(crate) trait TypeEnvironment {
     /// Returns the definition of a type name.
-    fn info(&self, name: &GlobalName) -> Option<std::sync::Arc<TypeInfo>>;
+    fn type_info(&self, name: &GlobalName) -> Option<std::sync::Arc<TypeInfo>>;
     /// Returns the value of a top-level `i64`.
-    fn global(&self, name: &GlobalName) -> Option<i64>;
+    fn global_integer(&self, name: &GlobalName) -> Option<i64>;
 }
 
 /// Fits the arguments to the parameters of `signature`, in order.
-pub(crate) fn fit(signature: &Signature, arguments: &[Read], types: &dyn Types) -> Result<Fitted, Vec<Problem>> {
-    let mut fitted = Fitted::default();
+pub(crate) fn fit_arguments(
+    signature: &Signature,
+    arguments: &[ReadContent],
+    types: &dyn TypeEnvironment,
+) -> Result<FittedArguments, Vec<Problem>> {
+    let mut fitted = FittedArguments::default();
     let mut axes = Vec::new();
     let mut problems = Vec::new();
     let atoms = (0..).zip(&signature.sizes);
-    let mut sizes: Vec<Size> = atoms.map(|(k, s)| Size::new(Atom::SizeParam(k, s.name.clone()), &s.name)).collect();
+    let mut sizes: Vec<UnknownSize> =
+        atoms.map(|(k, s)| UnknownSize::new(Atom::SizeParam(k, s.name.clone()), &s.name)).collect();
     for (position, ((name, ty), read)) in signature.params.iter().zip(arguments).enumerate() {
-        let root = Root::Argument { name: name.clone(), file: read.file.clone() };
+        let root = ValueRoot::Argument { name: name.clone(), file: read.file.clone() };
         let mut fitter = Fitter::new(Code::E0600, read, types);
-        match fitter.content(ty, &Access::root(root)) {
+        match fitter.fit_content(ty, &AccessPath::root(root)) {
             Ok(datum) => {
                 if let Datum::Int(n) = datum {
                     let of_this = |s: &SizeSource| u32::try_from(position).is_ok_and(|p| *s == SizeSource::Param(p));
@@ -112,7 +117,7 @@ pub(crate) fn fit(signature: &Signature, arguments: &[Read], types: &dyn Types) 
     for ((name, ty), read) in signature.params.iter().zip(arguments) {
         if let Some((p, n)) = negative_extent(ty, &sizes, types) {
             let message = format!("an extent of `{name}`, `{p}`, would be {n}, and no extent is negative");
-            return Err(vec![read.place(Problem::new(Code::E0600, message), read.span(), "")]);
+            return Err(vec![read.with_place(Problem::new(Code::E0600, message), read.span(), "")]);
         }
     }
     fitted.sizes = sizes.into_iter().map(|s| s.value.unwrap_or(0)).collect();
@@ -121,17 +126,21 @@ pub(crate) fn fit(signature: &Signature, arguments: &[Read], types: &dyn Types) 
 
 /// Fits a value to one type. Local names in the type are sizes that the value determines. Returns
 /// the value, the type with these sizes, and warnings.
-pub(crate) fn fit_to(ty: &Type, read: &Read, types: &dyn Types) -> Result<(Datum, Type, Vec<Problem>), Vec<Problem>> {
+pub(crate) fn fit_to_type(
+    ty: &Type,
+    read: &ReadContent,
+    types: &dyn TypeEnvironment,
+) -> Result<(Datum, Type, Vec<Problem>), Vec<Problem>> {
     const CODE: Code = Code::E0604;
     let mut fitter = Fitter::new(CODE, read, types);
-    let datum = fitter.content(ty, &Access::root(Root::Value)).map_err(|p| vec![*p])?;
-    let mut sizes: Vec<Size> = Vec::new();
+    let datum = fitter.fit_content(ty, &AccessPath::root(ValueRoot::File)).map_err(|p| vec![*p])?;
+    let mut sizes: Vec<UnknownSize> = Vec::new();
     ty.visit(&mut |_| {}, &mut |p| {
         p.for_each_atom(&mut |atom| {
             if let Atom::Local(_, name) = atom
                 && sizes.iter().all(|s| s.atom != *atom)
             {
-                sizes.push(Size::new(atom.clone(), name));
+                sizes.push(UnknownSize::new(atom.clone(), name));
             }
         });
     });
@@ -140,89 +149,101 @@ pub(crate) fn fit_to(ty: &Type, read: &Read, types: &dyn Types) -> Result<(Datum
         let message = format!("an extent, `{p}`, would be {n}, and no extent is negative");
         return Err(vec![Problem::new(CODE, message)]);
     }
-    Ok((datum, ty.map_sizes(&|p, _| with_known(p, &sizes, types)), fitter.warnings))
+    Ok((datum, ty.map_sizes(&|p, _| substitute_known(p, &sizes, types)), fitter.warnings))
 }
 
 /// The root of a value.
 #[derive(Clone)]
-pub(crate) enum Root {
+pub(crate) enum ValueRoot {
     /// A parameter of `main`, and the file that its argument names.
     Argument { name: Name, file: Option<String> },
     /// A file that the report names beside the message.
-    Value,
+    File,
 }
 
 /// A path to a part of a value. It has a text for people, and a position in the type, which all
 /// elements of an array share.
 #[derive(Clone)]
-pub(crate) struct Access {
-    root: Root,
+pub(crate) struct AccessPath {
+    root: ValueRoot,
     /// The entered fields: `.w.0`.
-    fields: String,
+    field_path: String,
     /// A hash of the positions, because lists of them would be long for deep values.
-    path: u64,
+    position_hash: u64,
     /// The number of arrays entered since the last name.
-    axis: u32,
-    place: Vec<usize>,
+    axis_depth: u32,
+    element_indices: Vec<usize>,
 }
 
-impl Access {
-    fn root(root: Root) -> Self {
-        Self { root, fields: String::new(), path: 0, axis: 0, place: Vec::new() }
+impl AccessPath {
+    fn root(root: ValueRoot) -> Self {
+        Self { root, field_path: String::new(), position_hash: 0, axis_depth: 0, element_indices: Vec::new() }
     }
 
-    pub(crate) fn part(&self, position: usize, text: &str) -> Self {
-        let path = within(self.path, position + 1);
-        let mut fields = format!("{}{}.{text}", self.fields, self.indices());
+    pub(crate) fn enter_part(&self, position: usize, text: &str) -> Self {
+        let path = extend_hash(self.position_hash, position + 1);
+        let mut fields = format!("{}{}.{text}", self.field_path, self.indices_text());
         // For a deep value, only the inner names are shown.
-        if fields.len() > MAX_FIELDS {
-            let cut = (0..=fields.len() - MAX_FIELDS / 2).rev().find(|at| fields.is_char_boundary(*at));
+        if fields.len() > MAX_FIELD_PATH {
+            let cut = (0..=fields.len() - MAX_FIELD_PATH / 2).rev().find(|at| fields.is_char_boundary(*at));
             fields = format!("…{}", fields.get(cut.unwrap_or_default()..).unwrap_or_default());
         }
-        Self { root: self.root.clone(), fields, path, axis: 0, place: Vec::new() }
+        Self {
+            root: self.root.clone(),
+            field_path: fields,
+            position_hash: path,
+            axis_depth: 0,
+            element_indices: Vec::new(),
+        }
     }
 
-    pub(crate) fn element(&self, index: usize) -> Self {
-        let mut place = self.place.clone();
+    pub(crate) fn enter_element(&self, index: usize) -> Self {
+        let mut place = self.element_indices.clone();
         place.push(index);
-        Self { place, ..self.axis() }
+        Self { element_indices: place, ..self.enter_axis() }
     }
 
     /// Returns the path one axis further in.
-    pub(crate) fn axis(&self) -> Self {
-        let path = within(self.path, 0);
-        let (root, fields) = (self.root.clone(), self.fields.clone());
-        Self { root, fields, path, axis: self.axis + 1, place: self.place.clone() }
+    pub(crate) fn enter_axis(&self) -> Self {
+        let path = extend_hash(self.position_hash, 0);
+        let (root, fields) = (self.root.clone(), self.field_path.clone());
+        Self {
+            root,
+            field_path: fields,
+            position_hash: path,
+            axis_depth: self.axis_depth + 1,
+            element_indices: self.element_indices.clone(),
+        }
     }
 
-    fn indices(&self) -> String {
-        if self.place.is_empty() {
+    fn indices_text(&self) -> String {
+        if self.element_indices.is_empty() {
             return String::new();
         }
-        let indices: Vec<String> = self.place.iter().map(usize::to_string).collect();
+        let indices: Vec<String> = self.element_indices.iter().map(usize::to_string).collect();
         format!("[{}]", indices.join(", "))
     }
 
     /// Returns the path with indices, if any: ``argument `x[2, 0]` ``, `the value`, `` `.w[2]` ``.
-    pub(crate) fn named(&self) -> String {
-        self.subject(&self.indices(), "the value")
+    pub(crate) fn value_phrase(&self) -> String {
+        self.subject_phrase(&self.indices_text(), "the value")
     }
 
     /// Returns the name of the whole argument or file.
-    pub(crate) fn file(&self) -> String {
+    pub(crate) fn file_phrase(&self) -> String {
         match &self.root {
-            Root::Argument { name, file: Some(file) } => format!("argument `{name}`, of `{file}`,"),
-            Root::Argument { name, file: None } => format!("argument `{name}`"),
-            Root::Value => "the file".to_owned(),
+            ValueRoot::Argument { name, file: Some(file) } => format!("argument `{name}`, of `{file}`,"),
+            ValueRoot::Argument { name, file: None } => format!("argument `{name}`"),
+            ValueRoot::File => "the file".to_owned(),
         }
     }
 
     /// Describes a part: ``element [2] of argument `x` ``, `element [2]`, ``line 3, column `age`
     /// ``.
-    pub(crate) fn inside(&self, what: &str) -> String {
-        match (&self.root, self.subject(&self.indices(), "")) {
+    pub(crate) fn part_phrase(&self, what: &str) -> String {
+        match (&self.root, self.subject_phrase(&self.indices_text(), "")) {
             // A line and a column identify the part completely.
-            (Root::Argument { file: Some(file), .. }, _) if what.starts_with(['l', 'c']) => {
+            (ValueRoot::Argument { file: Some(file), .. }, _) if what.starts_with(['l', 'c']) => {
                 format!("`{file}`, {what},")
             }
             (_, whole) if whole.is_empty() || what.starts_with(['l', 'c']) => what.to_owned(),
@@ -231,34 +252,36 @@ impl Access {
     }
 
     /// Returns the array that the axes belong to.
-    fn whole(&self) -> String {
-        self.subject("", "the value")
+    fn array_phrase(&self) -> String {
+        self.subject_phrase("", "the value")
     }
 
-    fn subject(&self, indices: &str, nothing: &str) -> String {
-        let fields = &self.fields;
+    fn subject_phrase(&self, indices: &str, nothing: &str) -> String {
+        let fields = &self.field_path;
         match &self.root {
-            Root::Argument { name, file: None } => format!("argument `{name}{fields}{indices}`"),
-            Root::Argument { name, file: Some(file) } => format!("argument `{name}{fields}{indices}`, of `{file}`,"),
-            Root::Value if fields.is_empty() && indices.is_empty() => nothing.to_owned(),
-            Root::Value => format!("`{fields}{indices}`"),
+            ValueRoot::Argument { name, file: None } => format!("argument `{name}{fields}{indices}`"),
+            ValueRoot::Argument { name, file: Some(file) } => {
+                format!("argument `{name}{fields}{indices}`, of `{file}`,")
+            }
+            ValueRoot::File if fields.is_empty() && indices.is_empty() => nothing.to_owned(),
+            ValueRoot::File => format!("`{fields}{indices}`"),
         }
     }
 
     /// Returns ``axis 0 of argument `x` ``, or `axis 0`.
     fn axis_name(&self) -> String {
-        match self.subject("", "") {
-            whole if whole.is_empty() => format!("axis {}", self.axis),
-            whole => format!("axis {} of {whole}", self.axis),
+        match self.subject_phrase("", "") {
+            whole if whole.is_empty() => format!("axis {}", self.axis_depth),
+            whole => format!("axis {} of {whole}", self.axis_depth),
         }
     }
 }
 
 /// The most bytes of field names in a path.
-const MAX_FIELDS: usize = 400;
+const MAX_FIELD_PATH: usize = 400;
 
 /// Returns the path hash one step further in.
-fn within(path: u64, position: usize) -> u64 {
+fn extend_hash(path: u64, position: usize) -> u64 {
     use std::hash::{DefaultHasher, Hash as _, Hasher as _};
     let mut hasher = DefaultHasher::new();
     (path, position).hash(&mut hasher);
@@ -267,12 +290,12 @@ fn within(path: u64, position: usize) -> u64 {
 
 pub(crate) struct Fitter<'a> {
     code: Code,
-    read: &'a Read,
-    types: &'a dyn Types,
+    read: &'a ReadContent,
+    types: &'a dyn TypeEnvironment,
     /// The axes, in the order in which they were found.
-    axes: Vec<Axis>,
+    axes: Vec<FoundAxis>,
     /// The index in `axes` for a path.
-    at: HashMap<u64, usize>,
+    axis_by_path: HashMap<u64, usize>,
     /// The first missing number of a literal, and the number of further ones.
     missing: Option<(String, usize)>,
     /// The first integer that no real of the type equals, and the number of further ones.
@@ -280,24 +303,24 @@ pub(crate) struct Fitter<'a> {
     warnings: Vec<Problem>,
 }
 
-pub(crate) type Fit<T> = Result<T, Box<Problem>>;
+pub(crate) type FitResult<T> = Result<T, Box<Problem>>;
 
 impl<'a> Fitter<'a> {
-    fn new(code: Code, read: &'a Read, types: &'a dyn Types) -> Self {
+    fn new(code: Code, read: &'a ReadContent, types: &'a dyn TypeEnvironment) -> Self {
         Self {
             code,
             read,
             types,
             axes: Vec::new(),
-            at: HashMap::new(),
+            axis_by_path: HashMap::new(),
             missing: None,
             rounded: None,
             warnings: Vec::new(),
         }
     }
 
-    fn error(&self, literal: &Literal, message: String, label: &str) -> Box<Problem> {
-        Box::new(self.read.place(Problem::new(self.code, message), literal.span, label))
+    fn literal_error(&self, literal: &Literal, message: String, label: &str) -> Box<Problem> {
+        Box::new(self.read.with_place(Problem::new(self.code, message), literal.span, label))
     }
 
     /// Whether the value comes from `load` rather than from an argument of `main`.
@@ -306,8 +329,8 @@ impl<'a> Fitter<'a> {
     }
 
     /// Returns an error about the content of a data file.
-    pub(crate) fn wrong(&self, message: String) -> Box<Problem> {
-        Box::new(self.read.place(Problem::new(self.code, message), self.read.span(), ""))
+    pub(crate) fn content_error(&self, message: String) -> Box<Problem> {
+        Box::new(self.read.with_place(Problem::new(self.code, message), self.read.span(), ""))
     }
 
     /// Adds a warning about the content of a data file.
@@ -317,32 +340,32 @@ impl<'a> Fitter<'a> {
             MAX_WARNINGS => "there are more warnings like these".to_owned(),
             _ => return,
         };
-        self.warnings.push(self.read.place(Problem::new(Code::W0606, message), self.read.span(), ""));
+        self.warnings.push(self.read.with_place(Problem::new(Code::W0606, message), self.read.span(), ""));
     }
 
     /// Returns the error of an interrupted fit.
-    pub(crate) fn interrupted(&self) -> Box<Problem> {
+    pub(crate) fn interrupted_problem(&self) -> Box<Problem> {
         Box::new(Problem::new(Code::E0507, "interrupted"))
     }
 
     /// Whether the content is used for a single value.
     pub(crate) fn reads_once(&self) -> bool {
-        self.read.once
+        self.read.is_used_once
     }
 
-    fn content(&mut self, ty: &Type, access: &Access) -> Fit<Datum> {
+    fn fit_content(&mut self, ty: &Type, access: &AccessPath) -> FitResult<Datum> {
         match &self.read.content {
-            Content::Literal(literal) => {
-                let datum = self.value(literal, ty, access)?;
-                self.tell_lost();
+            UntypedContent::Literal(literal) => {
+                let datum = self.fit_literal(literal, ty, access)?;
+                self.warn_lost();
                 Ok(datum)
             }
-            Content::Data(data) => data::fit::value(self, data, ty, access),
+            UntypedContent::File(data) => data::fit_file::fit_value(self, data, ty, access),
         }
     }
 
     /// Warns about missing numbers and rounded integers.
-    fn tell_lost(&mut self) {
+    fn warn_lost(&mut self) {
         if let Some((first, more)) = self.missing.take() {
             self.warn(match more {
                 0 => format!("{first} has no value, which makes a NaN"),
@@ -358,8 +381,8 @@ impl<'a> Fitter<'a> {
     }
 
     /// Returns the real number of a literal. Records missing and rounded ones.
-    fn real(&mut self, literal: &Literal, scalar: Scalar, access: &Access) -> Option<f64> {
-        fn seen(slot: &mut Option<(String, usize)>, first: impl FnOnce() -> String) {
+    fn fit_real(&mut self, literal: &Literal, scalar: Scalar, access: &AccessPath) -> Option<f64> {
+        fn count_occurrence(slot: &mut Option<(String, usize)>, first: impl FnOnce() -> String) {
             match slot {
                 Some((_, more)) => *more += 1,
                 None => *slot = Some((first(), 0)),
@@ -367,11 +390,11 @@ impl<'a> Fitter<'a> {
         }
         match &literal.kind {
             // Python writes missing reals as `null`.
-            Kind::Tuple(parts) if self.read.json && parts.is_empty() => {
-                seen(&mut self.missing, || access.named());
+            LiteralKind::Tuple(parts) if self.read.is_json && parts.is_empty() => {
+                count_occurrence(&mut self.missing, || access.value_phrase());
                 Some(f64::NAN)
             }
-            Kind::Int(n) => {
+            LiteralKind::Int(n) => {
                 #[expect(
                     clippy::cast_precision_loss,
                     clippy::cast_possible_truncation,
@@ -382,134 +405,151 @@ impl<'a> Fitter<'a> {
                     _ => (*n as f64, *n as f64 as i128),
                 };
                 if nearest != *n {
-                    seen(&mut self.rounded, || {
-                        format!("{} is {n}, no exact `{}`", access.named(), Type::Scalar(scalar))
+                    count_occurrence(&mut self.rounded, || {
+                        format!("{} is {n}, no exact `{}`", access.value_phrase(), Type::Scalar(scalar))
                     });
                 }
                 Some(x)
             }
-            kind => real(kind, self.read.json),
+            kind => literal_real(kind, self.read.is_json),
         }
     }
 
-    fn mismatch(&self, literal: &Literal, ty: &Type, access: &Access) -> Box<Problem> {
+    fn mismatch_error(&self, literal: &Literal, ty: &Type, access: &AccessPath) -> Box<Problem> {
         let message = match &literal.kind {
-            Kind::Tuple(items) if items.is_empty() && self.read.json => {
-                format!("{} is null, which is no `{ty}`", access.named())
+            LiteralKind::Tuple(items) if items.is_empty() && self.read.is_json => {
+                format!("{} is null, which is no `{ty}`", access.value_phrase())
             }
-            kind => format!("{} is {}, not of type `{ty}`", access.named(), kind.noun()),
+            kind => format!("{} is {}, not of type `{ty}`", access.value_phrase(), kind.noun()),
         };
-        let problem = self.error(literal, message, &format!("`{ty}` is wanted"));
+        let problem = self.literal_error(literal, message, &format!("`{ty}` is wanted"));
         match (&literal.kind, ty) {
-            (Kind::Real(_), Type::Scalar(Scalar::I64)) => {
-                Box::new(problem.help("an integer has no point and no exponent"))
+            (LiteralKind::Real(_), Type::Scalar(Scalar::I64)) => {
+                Box::new(problem.with_help("an integer has no point and no exponent"))
             }
-            (Kind::Tuple(_), Type::Array(..)) => Box::new(problem.help("an array is written `[…]`")),
-            (Kind::List(_), Type::Tuple(_)) => Box::new(problem.help("a tuple is written `(…)`")),
-            _ if self.read.json => problem,
-            _ => match example(ty) {
-                Some(example) => Box::new(problem.help(format!("a value of type `{ty}` is written as in `{example}`"))),
+            (LiteralKind::Tuple(_), Type::Array(..)) => Box::new(problem.with_help("an array is written `[…]`")),
+            (LiteralKind::List(_), Type::Tuple(_)) => Box::new(problem.with_help("a tuple is written `(…)`")),
+            _ if self.read.is_json => problem,
+            _ => match example_literal(ty) {
+                Some(example) => {
+                    Box::new(problem.with_help(format!("a value of type `{ty}` is written as in `{example}`")))
+                }
                 None => problem,
             },
         }
     }
 
     /// Fits a literal. Literals can be deep, so the stack grows.
-    fn value(&mut self, literal: &Literal, ty: &Type, access: &Access) -> Fit<Datum> {
+    fn fit_literal(&mut self, literal: &Literal, ty: &Type, access: &AccessPath) -> FitResult<Datum> {
         match (&literal.kind, ty) {
-            (Kind::List(_) | Kind::Tuple(_) | Kind::Record(_) | Kind::Ctor(..), _) => {
-                stacker::maybe_grow(STACK_LEFT, STACK_MORE, || self.literal(literal, ty, access))
+            (LiteralKind::List(_) | LiteralKind::Tuple(_) | LiteralKind::Record(_) | LiteralKind::Ctor(..), _) => {
+                stacker::maybe_grow(STACK_RED_ZONE, STACK_GROWTH, || self.fit_literal_shallow(literal, ty, access))
             }
-            _ => self.literal(literal, ty, access),
+            _ => self.fit_literal_shallow(literal, ty, access),
         }
     }
 
-    fn literal(&mut self, literal: &Literal, ty: &Type, access: &Access) -> Fit<Datum> {
-        let json = self.read.json;
+    fn fit_literal_shallow(&mut self, literal: &Literal, ty: &Type, access: &AccessPath) -> FitResult<Datum> {
+        let json = self.read.is_json;
         match (ty, &literal.kind) {
-            (Type::Scalar(scalar @ (Scalar::F64 | Scalar::F32)), _) => match self.real(literal, *scalar, access) {
+            (Type::Scalar(scalar @ (Scalar::F64 | Scalar::F32)), _) => match self.fit_real(literal, *scalar, access) {
                 Some(x) => Ok(Datum::Real(x)),
-                None => Err(self.mismatch(literal, ty, access)),
+                None => Err(self.mismatch_error(literal, ty, access)),
             },
-            (Type::Scalar(Scalar::I64), Kind::Int(n)) => match i64::try_from(*n) {
+            (Type::Scalar(Scalar::I64), LiteralKind::Int(n)) => match i64::try_from(*n) {
                 Ok(n) => Ok(Datum::Int(n)),
                 Err(_) => {
-                    let message = format!("{} is {n}, which no `i64` holds", access.named());
-                    Err(self.error(literal, message, "too large"))
+                    let message = format!("{} is {n}, which no `i64` holds", access.value_phrase());
+                    Err(self.literal_error(literal, message, "too large"))
                 }
             },
-            (Type::Scalar(Scalar::Bool), Kind::Bool(b)) => Ok(Datum::Bool(*b)),
-            (Type::Array(extent, element), Kind::List(items)) => {
-                self.axis(literal.span, extent, items.len(), access)?;
+            (Type::Scalar(Scalar::Bool), LiteralKind::Bool(b)) => Ok(Datum::Bool(*b)),
+            (Type::Array(extent, element), LiteralKind::List(items)) => {
+                self.record_axis(literal.span, extent, items.len(), access)?;
                 let parts = items.iter().enumerate();
-                let parts = parts.map(|(i, item)| self.value(item, element, &access.element(i)));
-                Ok(Datum::Array(parts.collect::<Fit<_>>()?))
+                let parts = parts.map(|(i, item)| self.fit_literal(item, element, &access.enter_element(i)));
+                Ok(Datum::Array(parts.collect::<FitResult<_>>()?))
             }
-            (Type::Tuple(types), Kind::Tuple(items)) => self.tuple(literal, ty, types, items, access),
-            (Type::Tuple(types), Kind::List(items)) if json => self.tuple(literal, ty, types, items, access),
-            (Type::Record(fields), Kind::Record(items)) => self.record(literal, fields, items, access),
-            (Type::Data(name, args), _) => self.data(literal, ty, name, args, access),
+            (Type::Tuple(types), LiteralKind::Tuple(items)) => self.fit_tuple(literal, ty, types, items, access),
+            (Type::Tuple(types), LiteralKind::List(items)) if json => self.fit_tuple(literal, ty, types, items, access),
+            (Type::Record(fields), LiteralKind::Record(items)) => self.fit_record(literal, fields, items, access),
+            (Type::Data(name, args), _) => self.fit_constructor(literal, ty, name, args, access),
             (Type::Fun(_) | Type::Rel(_) | Type::Str | Type::Param(..) | Type::Meta(_) | Type::Error, _) => {
-                let message = format!("{} has the type `{ty}`, of which there are no literals", access.named());
-                let problem = self.error(literal, message, "cannot be read");
+                let message = format!("{} has the type `{ty}`, of which there are no literals", access.value_phrase());
+                let problem = self.literal_error(literal, message, "cannot be read");
                 Err(match self.code {
-                    Code::E0600 => Box::new(problem.help("call `main` in `iverson eval 'main(…)' -l FILE` instead")),
+                    Code::E0600 => {
+                        Box::new(problem.with_help("call `main` in `iverson eval 'main(…)' -l FILE` instead"))
+                    }
                     _ => problem,
                 })
             }
-            _ => Err(self.mismatch(literal, ty, access)),
+            _ => Err(self.mismatch_error(literal, ty, access)),
         }
     }
 
     /// Records the extent of an axis; reports ragged arrays.
-    pub(crate) fn axis(&mut self, span: Span, wanted: &Poly, found: usize, access: &Access) -> Fit<()> {
+    pub(crate) fn record_axis(
+        &mut self,
+        span: Span,
+        wanted: &Poly,
+        found: usize,
+        access: &AccessPath,
+    ) -> FitResult<()> {
         let what = access.axis_name();
         let found = i64::try_from(found).unwrap_or(i64::MAX);
-        if let Some(before) = self.at.get(&access.path).and_then(|at| self.axes.get(*at)) {
-            if before.found == found {
+        if let Some(before) = self.axis_by_path.get(&access.position_hash).and_then(|at| self.axes.get(*at)) {
+            if before.found_extent == found {
                 return Ok(());
             }
-            let message = format!("{} is ragged: {what} has {} and {found} elements", access.whole(), before.found);
-            let label = format!("{found} here, {} before", before.found);
-            return Err(Box::new(self.read.place(Problem::new(self.code, message), span, label)));
+            let message =
+                format!("{} is ragged: {what} has {} and {found} elements", access.array_phrase(), before.found_extent);
+            let label = format!("{found} here, {} before", before.found_extent);
+            return Err(Box::new(self.read.with_place(Problem::new(self.code, message), span, label)));
         }
         let source = self.read.source;
         let span = self.read.span_of(span);
-        self.at.insert(access.path, self.axes.len());
-        self.axes.push(Axis { wanted: wanted.clone(), found, what, source, span });
+        self.axis_by_path.insert(access.position_hash, self.axes.len());
+        self.axes.push(FoundAxis {
+            expected_extent: wanted.clone(),
+            found_extent: found,
+            description: what,
+            source,
+            span,
+        });
         Ok(())
     }
 
-    fn tuple(
+    fn fit_tuple(
         &mut self,
         literal: &Literal,
         ty: &Type,
         types: &[Type],
         items: &[Literal],
-        access: &Access,
-    ) -> Fit<Datum> {
+        access: &AccessPath,
+    ) -> FitResult<Datum> {
         if types.len() != items.len() {
-            return Err(self.mismatch(literal, ty, access));
+            return Err(self.mismatch_error(literal, ty, access));
         }
         let parts = types.iter().zip(items).enumerate();
-        let parts = parts.map(|(i, (ty, item))| self.value(item, ty, &access.part(i, &i.to_string())));
-        Ok(Datum::Tuple(parts.collect::<Fit<_>>()?))
+        let parts = parts.map(|(i, (ty, item))| self.fit_literal(item, ty, &access.enter_part(i, &i.to_string())));
+        Ok(Datum::Tuple(parts.collect::<FitResult<_>>()?))
     }
 
-    fn record(
+    fn fit_record(
         &mut self,
         literal: &Literal,
         fields: &[(Name, Type)],
         items: &[(Name, Literal)],
-        access: &Access,
-    ) -> Fit<Datum> {
+        access: &AccessPath,
+    ) -> FitResult<Datum> {
         let unknown = items.iter().find(|(name, _)| !fields.iter().any(|(known, _)| known == name));
         if let Some((name, item)) = unknown {
-            let message = format!("{} has a field `{name}`, which its type has not", access.named());
-            let problem = self.error(item, message, "of this field");
+            let message = format!("{} has a field `{name}`, which its type has not", access.value_phrase());
+            let problem = self.literal_error(item, message, "of this field");
             let known = fields.iter().map(|(known, _)| known.as_str());
             return Err(match crate::suggest::closest(name, known) {
-                Some(near) => Box::new(problem.help(format!("did you mean `{near}`?"))),
+                Some(near) => Box::new(problem.with_help(format!("did you mean `{near}`?"))),
                 None => problem,
             });
         }
@@ -517,62 +557,62 @@ impl<'a> Fitter<'a> {
         for (position, (name, ty)) in fields.iter().enumerate() {
             let mut given = items.iter().filter(|(n, _)| n == name);
             let (Some((_, item)), None) = (given.next(), given.next()) else {
-                let message = format!("{} needs the field `{name}` once", access.named());
-                return Err(self.error(literal, message, "in this record"));
+                let message = format!("{} needs the field `{name}` once", access.value_phrase());
+                return Err(self.literal_error(literal, message, "in this record"));
             };
-            parts.push(self.value(item, ty, &access.part(position, name))?);
+            parts.push(self.fit_literal(item, ty, &access.enter_part(position, name))?);
         }
         Ok(Datum::Tuple(parts))
     }
 
-    fn data(
+    fn fit_constructor(
         &mut self,
         literal: &Literal,
         ty: &Type,
         name: &GlobalName,
-        args: &[TypeArg],
-        access: &Access,
-    ) -> Fit<Datum> {
-        let info = self.types.info(name);
+        args: &[GenericArg],
+        access: &AccessPath,
+    ) -> FitResult<Datum> {
+        let info = self.types.type_info(name);
         let Some(TypeInfoBody::Sum(ctors)) = info.as_ref().map(|i| &i.body) else {
-            return Err(self.mismatch(literal, ty, access));
+            return Err(self.mismatch_error(literal, ty, access));
         };
         let (ctor, items): (&Name, &[Literal]) = match &literal.kind {
-            Kind::Ctor(ctor, items) => (ctor, items),
+            LiteralKind::Ctor(ctor, items) => (ctor, items),
             // JSON writes `Leaf(1)` as `{"Leaf": [1]}`.
-            Kind::Record(fields) if self.read.json => match fields.as_slice() {
-                [(ctor, Literal { kind: Kind::List(items), .. })] => (ctor, items),
-                _ => return Err(self.mismatch(literal, ty, access)),
+            LiteralKind::Record(fields) if self.read.is_json => match fields.as_slice() {
+                [(ctor, Literal { kind: LiteralKind::List(items), .. })] => (ctor, items),
+                _ => return Err(self.mismatch_error(literal, ty, access)),
             },
-            _ => return Err(self.mismatch(literal, ty, access)),
+            _ => return Err(self.mismatch_error(literal, ty, access)),
         };
         let Some((tag, found)) = ctors.iter().enumerate().find(|(_, c)| c.name == *ctor) else {
             let message = format!("`{}` has no constructor `{ctor}`", ty);
-            let problem = self.error(literal, message, &format!("in {}", access.named()));
+            let problem = self.literal_error(literal, message, &format!("in {}", access.value_phrase()));
             return Err(match crate::suggest::closest(ctor, ctors.iter().map(|c| c.name.as_str())) {
-                Some(near) => Box::new(problem.help(format!("did you mean `{near}`?"))),
+                Some(near) => Box::new(problem.with_help(format!("did you mean `{near}`?"))),
                 None => problem,
             });
         };
         if found.args.len() != items.len() {
             let (wanted, given) = (found.args.len(), items.len());
-            let message = format!("`{ctor}` takes {wanted} arguments, not {given}, in {}", access.named());
-            return Err(self.error(literal, message, "this one"));
+            let message = format!("`{ctor}` takes {wanted} arguments, not {given}, in {}", access.value_phrase());
+            return Err(self.literal_error(literal, message, "this one"));
         }
         let mut parts = Vec::new();
         for (position, (ty, item)) in found.args.iter().zip(items).enumerate() {
             let ty = instantiate(ty, args);
             let text = format!("{ctor}.{position}");
-            parts.push(self.value(item, &ty, &access.part(tag * 64 + position, &text))?);
+            parts.push(self.fit_literal(item, &ty, &access.enter_part(tag * 64 + position, &text))?);
         }
         Ok(Datum::Ctor(u32::try_from(tag).unwrap_or(u32::MAX), parts))
     }
 }
 
-fn real(kind: &Kind, json: bool) -> Option<f64> {
+fn literal_real(kind: &LiteralKind, json: bool) -> Option<f64> {
     match kind {
-        Kind::Real(x) => Some(*x),
-        Kind::Text(text) if json => match text.as_str() {
+        LiteralKind::Real(x) => Some(*x),
+        LiteralKind::Text(text) if json => match text.as_str() {
             "NaN" => Some(f64::NAN),
             "Infinity" => Some(f64::INFINITY),
             "-Infinity" => Some(f64::NEG_INFINITY),

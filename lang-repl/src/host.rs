@@ -10,16 +10,16 @@ use lang_core::runtime::print::Layout;
 use lang_core::runtime::{Figure, Host, Refusal, Value, WorkProgress};
 use lang_core::types::ty::Type;
 
-use crate::data::{self, Format, Unreadable};
+use crate::data::{self, DataFormat, UnreadableFile};
 use crate::engine::Engine;
-use crate::literal::Read;
-use crate::out::Out;
+use crate::literal::ReadContent;
+use crate::out::OutputWriter;
 use crate::problem::Problem;
 use crate::source::SourceId;
 use crate::{files, fit, interrupt, plot, progress};
 
 /// The item that is evaluated, or an expression outside every module.
-pub(crate) struct Here {
+pub(crate) struct RunLocation {
     pub(crate) item: GlobalName,
     /// Its name in a trace.
     pub(crate) name: &'static str,
@@ -28,38 +28,38 @@ pub(crate) struct Here {
 }
 
 /// The host, as the interpreter sees it.
-pub(crate) struct Console<'a> {
-    pub(crate) out: Out,
-    pub(crate) start: Instant,
+pub(crate) struct EngineHost<'a> {
+    pub(crate) out: OutputWriter,
+    pub(crate) start_time: Instant,
     pub(crate) engine: &'a Engine,
-    pub(crate) here: &'a Here,
+    pub(crate) location: &'a RunLocation,
 }
 
-impl Host for Console<'_> {
+impl Host for EngineHost<'_> {
     fn print(&mut self, text: &str) {
-        if !self.engine.silent {
-            self.out.program(&format!("{text}\n"));
+        if !self.engine.suppress_output {
+            self.out.print_program_output(&format!("{text}\n"));
         }
     }
 
     fn debug(&mut self, item: &GlobalName, span: Span, text: &str) {
-        if self.engine.silent {
+        if self.engine.suppress_output {
             return;
         }
-        let place = self.engine.place_in(item, span, self.here);
-        self.out.note(&crate::report::remark(place.as_ref(), text, &self.engine.sources));
+        let place = self.engine.place_in_item(item, span, self.location);
+        self.out.note(&crate::report::render_debug(place.as_ref(), text, &self.engine.sources));
     }
 
     fn progress(&mut self, work: &[WorkProgress]) {
-        progress::tell(work);
+        progress::report_position(work);
     }
 
     fn layout(&self) -> Layout {
-        self.out.view.printed()
+        self.out.view.program_layout()
     }
 
     fn seconds(&mut self) -> f64 {
-        self.start.elapsed().as_secs_f64()
+        self.start_time.elapsed().as_secs_f64()
     }
 
     fn load(
@@ -70,9 +70,9 @@ impl Host for Console<'_> {
         options: &[(LoadOption, Value)],
         ty: &Type,
     ) -> Result<Value, Refusal> {
-        let path = self.path(item, span, file);
-        let format = Format::of(&path).ok_or_else(|| no_format(file))?;
-        let shown = files::shown(&path);
+        let path = self.resolve_path(item, span, file);
+        let format = DataFormat::from_path(&path).ok_or_else(|| unknown_format(file))?;
+        let shown = files::display_path(&path);
         let options = table_options(options)?;
         // Only the arrays that the type names are read.
         let wanted: Option<Vec<String>> = match ty {
@@ -81,17 +81,24 @@ impl Host for Console<'_> {
         };
         // Reading runs on a thread, so that Ctrl-C need not wait for a large or endless file.
         let read = move || format.load(&path, &options, wanted.as_deref());
-        let read = files::stoppable(read).ok_or_else(data::interrupted)?;
-        let unread = |why: Unreadable| match interrupt::requested() {
-            true => data::interrupted(),
+        let read = files::run_interruptible(read).ok_or_else(data::interrupt_refusal)?;
+        let unread = |why: UnreadableFile| match interrupt::is_requested() {
+            true => data::interrupt_refusal(),
             false => Refusal::new(Code::E0603, format!("`{shown}`: {}", why.message)),
         };
         let content = read?.map_err(unread)?;
-        let read = Read { content, source: None, at: None, json: format == Format::Json, file: None, once: true };
-        let (datum, ty, warnings) = fit::fit_to(ty, &read, self.engine).map_err(|problems| {
+        let read = ReadContent {
+            content,
+            source: None,
+            report_span: None,
+            is_json: format == DataFormat::Json,
+            file: None,
+            is_used_once: true,
+        };
+        let (datum, ty, warnings) = fit::fit_to_type(ty, &read, self.engine).map_err(|problems| {
             let first = problems.into_iter().next();
             if first.as_ref().is_some_and(|p| p.code == Code::E0507) {
-                return data::interrupted();
+                return data::interrupt_refusal();
             }
             let message = first.as_ref().map(|p| p.message.as_str()).unwrap_or_default();
             let mut refusal = Refusal::new(Code::E0604, format!("`{shown}`: {message}"));
@@ -104,20 +111,20 @@ impl Host for Console<'_> {
             let more: Vec<String> = warnings.map(|message| format!("also {message}")).collect();
             self.warn_with(item, span, format!("`{shown}`: {first}"), (!more.is_empty()).then(|| more.join("\n")));
         }
-        Ok(self.engine.value(&datum, &ty))
+        Ok(self.engine.datum_value(&datum, &ty))
     }
 
     fn save(&mut self, item: &GlobalName, span: Span, value: &Value, file: &str) -> Result<(), Refusal> {
-        let path = self.path(item, span, file);
-        let format = Format::of(&path).ok_or_else(|| no_format(file))?;
-        let shown = files::shown(&path);
+        let path = self.resolve_path(item, span, file);
+        let format = DataFormat::from_path(&path).ok_or_else(|| unknown_format(file))?;
+        let shown = files::display_path(&path);
         let named = |mut refusal: Refusal| {
             if refusal.code == Code::E0605 {
                 refusal.message = format!("`{shown}`: {}", refusal.message);
             }
-            files::Unwritten::Refused(refusal)
+            files::WriteError::Unrepresentable(refusal)
         };
-        let warnings = files::write_by(&path, |file| format.write_to(value, file).map_err(named))?;
+        let warnings = files::write_with(&path, |file| format.write_to(value, file).map_err(named))?;
         for warning in warnings {
             self.warn(item, span, format!("`{shown}`: {warning}"));
         }
@@ -126,16 +133,16 @@ impl Host for Console<'_> {
 
     fn plot(&mut self, item: &GlobalName, span: Span, figure: &Figure) -> Result<(), Refusal> {
         let Some(file) = figure.text_option(PlotOption::File) else {
-            let shown = plot::shown(figure, self.out.screen())?;
-            if !self.engine.silent {
-                self.out.program(&shown);
+            let shown = plot::draw_text(figure, self.out.plot_screen())?;
+            if !self.engine.suppress_output {
+                self.out.print_program_output(&shown);
             }
             return Ok(());
         };
-        let path = self.path(item, span, file);
-        let (bytes, notes) = plot::file(figure, plot::format(&path, file)?)?;
+        let path = self.resolve_path(item, span, file);
+        let (bytes, notes) = plot::draw_file(figure, plot::file_format(&path, file)?)?;
         files::write(&path, &bytes)?;
-        let shown = files::shown(&path);
+        let shown = files::display_path(&path);
         for note in notes {
             self.warn(item, span, format!("`{shown}`: {note}"));
         }
@@ -143,12 +150,12 @@ impl Host for Console<'_> {
     }
 }
 
-impl Console<'_> {
+impl EngineHost<'_> {
     /// Resolves the name of a data file, relative to the folder of the file that mentions it, or
     /// else to the current directory.
-    fn path(&self, item: &GlobalName, span: Span, file: &str) -> PathBuf {
-        let place = self.engine.place_in(item, span, self.here);
-        let folder = place.and_then(|place| self.engine.folder(place.source));
+    fn resolve_path(&self, item: &GlobalName, span: Span, file: &str) -> PathBuf {
+        let place = self.engine.place_in_item(item, span, self.location);
+        let folder = place.and_then(|place| self.engine.folder_of(place.source));
         folder.map_or_else(|| PathBuf::from(file), |folder| folder.join(file))
     }
 
@@ -159,14 +166,14 @@ impl Console<'_> {
     fn warn_with(&self, item: &GlobalName, span: Span, message: String, help: Option<String>) {
         let mut problem = Problem::new(Code::W0606, message);
         problem.help = help;
-        problem.places.extend(self.engine.place_in(item, span, self.here));
-        self.out.warn(&[problem], &self.engine.sources);
+        problem.places.extend(self.engine.place_in_item(item, span, self.location));
+        self.out.report_warnings(&[problem], &self.engine.sources);
     }
 }
 
 /// Converts the options of a `load`.
-pub(crate) fn table_options(given: &[(LoadOption, Value)]) -> Result<data::Options, Refusal> {
-    let mut options = data::Options::default();
+pub(crate) fn table_options(given: &[(LoadOption, Value)]) -> Result<data::TableOptions, Refusal> {
+    let mut options = data::TableOptions::default();
     for (option, value) in given {
         let words: Vec<String> = match value {
             Value::Str(text) => vec![text.to_string()],
@@ -177,7 +184,7 @@ pub(crate) fn table_options(given: &[(LoadOption, Value)]) -> Result<data::Optio
             _ => Vec::new(),
         };
         for word in &words {
-            option.check(word).map_err(|message| {
+            option.validate(word).map_err(|message| {
                 let mut refusal = Refusal::new(Code::E0604, message);
                 refusal.help = Some(option.doc().to_owned());
                 refusal
@@ -194,7 +201,7 @@ pub(crate) fn table_options(given: &[(LoadOption, Value)]) -> Result<data::Optio
     Ok(options)
 }
 
-fn no_format(file: &str) -> Refusal {
+fn unknown_format(file: &str) -> Refusal {
     let mut refusal = Refusal::new(Code::E0603, format!("`{file}` is no data file"));
     refusal.help =
         Some("data files end in .npy, .npz, .csv, .json or .png; text tables, .txt, are only written".to_owned());

@@ -16,148 +16,154 @@ use lang_core::session::{CancellationHandle, Session};
 use crate::{out, progress, rescue};
 
 /// Set when the current computation must stop. Long computations check it.
-pub(crate) static STOP: AtomicBool = AtomicBool::new(false);
+pub(crate) static STOP_REQUESTED: AtomicBool = AtomicBool::new(false);
 
 /// The handle that stops the current query of an incremental session.
-static ASKED: Mutex<Option<CancellationHandle>> = Mutex::new(None);
+static QUERY_STOP: Mutex<Option<CancellationHandle>> = Mutex::new(None);
 
 static COMPUTING: AtomicBool = AtomicBool::new(false);
 
 /// Whether a session is active, on a terminal or on a pipe.
-static SESSION: AtomicBool = AtomicBool::new(false);
+static IN_SESSION: AtomicBool = AtomicBool::new(false);
 
 /// The time of the first interrupt of this computation, in milliseconds since `listen`; 0: none
 /// yet.
-static FIRST: AtomicU64 = AtomicU64::new(0);
+static FIRST_INTERRUPT: AtomicU64 = AtomicU64::new(0);
 
 /// The time of the warning that one more interrupt ends the session; 0: not yet.
-static TOLD: AtomicU64 = AtomicU64::new(0);
+static WARNED_AT: AtomicU64 = AtomicU64::new(0);
 
 /// The time that a computation has to stop before further interrupts count.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// The time for which the warning must be visible before an interrupt can end the session.
-const READING: Duration = Duration::from_millis(500);
+const READING_TIME: Duration = Duration::from_millis(500);
 
 /// The exit status of a process ended by Ctrl-C, as in shells.
-const INTERRUPTED: i32 = 130;
+const INTERRUPTED_STATUS: i32 = 130;
 
 /// The effect of an interrupt.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Effect {
+enum InterruptEffect {
     Nothing,
     Stop,
-    Tell,
+    Warn,
     End,
 }
 
 /// Installs the handler. If the system refuses, Ctrl-C ends the process by default.
-pub(crate) fn listen(terminal: bool) {
+pub(crate) fn install_handler(terminal: bool) {
     let start = Instant::now();
     let handler = move || {
         let now = u64::try_from(start.elapsed().as_millis()).unwrap_or(u64::MAX).max(1);
         let computing = COMPUTING.load(Ordering::SeqCst);
-        match effect(terminal, computing, FIRST.load(Ordering::SeqCst), TOLD.load(Ordering::SeqCst), now) {
-            Effect::Nothing => {}
-            Effect::Stop => {
-                FIRST.store(now, Ordering::SeqCst);
-                STOP.store(true, Ordering::SeqCst);
-                asked().iter().for_each(CancellationHandle::cancel);
+        match interrupt_effect(
+            terminal,
+            computing,
+            FIRST_INTERRUPT.load(Ordering::SeqCst),
+            WARNED_AT.load(Ordering::SeqCst),
+            now,
+        ) {
+            InterruptEffect::Nothing => {}
+            InterruptEffect::Stop => {
+                FIRST_INTERRUPT.store(now, Ordering::SeqCst);
+                STOP_REQUESTED.store(true, Ordering::SeqCst);
+                query_stop().iter().for_each(CancellationHandle::cancel);
             }
-            Effect::Tell => {
+            InterruptEffect::Warn => {
                 // The position is no longer known, and the bar must not hide the warning.
-                progress::end();
-                TOLD.store(now, Ordering::SeqCst);
-                let kept = match rescue::write() {
+                progress::end_computation();
+                WARNED_AT.store(now, Ordering::SeqCst);
+                let kept = match rescue::write_rescue_file() {
                     Some(path) => format!("; its definitions are in {}", path.display()),
                     None => String::new(),
                 };
                 out::note(&format!("this does not stop yet: one more Ctrl-C ends the session{kept}\n"));
             }
-            Effect::End => {
-                progress::end();
-                std::process::exit(INTERRUPTED)
+            InterruptEffect::End => {
+                progress::end_computation();
+                std::process::exit(INTERRUPTED_STATUS)
             }
         }
     };
     let _ = ctrlc::set_handler(handler);
 }
 
-fn effect(terminal: bool, computing: bool, first: u64, told: u64, now: u64) -> Effect {
+fn interrupt_effect(terminal: bool, computing: bool, first: u64, told: u64, now: u64) -> InterruptEffect {
     let since = |then: u64| Duration::from_millis(now.saturating_sub(then));
     match (computing, terminal) {
-        (false, true) => Effect::Nothing,
-        (false, false) => Effect::End,
-        (true, _) if first == 0 => Effect::Stop,
-        (true, false) => Effect::End,
-        (true, true) if since(first) <= PATIENCE => Effect::Nothing,
-        (true, true) if told == 0 => Effect::Tell,
-        (true, true) if since(told) <= READING => Effect::Nothing,
-        (true, true) => Effect::End,
+        (false, true) => InterruptEffect::Nothing,
+        (false, false) => InterruptEffect::End,
+        (true, _) if first == 0 => InterruptEffect::Stop,
+        (true, false) => InterruptEffect::End,
+        (true, true) if since(first) <= PATIENCE => InterruptEffect::Nothing,
+        (true, true) if told == 0 => InterruptEffect::Warn,
+        (true, true) if since(told) <= READING_TIME => InterruptEffect::Nothing,
+        (true, true) => InterruptEffect::End,
     }
 }
 
 /// Marks the beginning of a session, which continues after a stopped computation.
-pub(crate) fn in_session() {
-    SESSION.store(true, Ordering::SeqCst);
+pub(crate) fn begin_session() {
+    IN_SESSION.store(true, Ordering::SeqCst);
 }
 
 /// Returns whether the current computation must stop.
-pub(crate) fn requested() -> bool {
-    STOP.load(Ordering::Relaxed)
+pub(crate) fn is_requested() -> bool {
+    STOP_REQUESTED.load(Ordering::Relaxed)
 }
 
 /// Runs a long query on a session; `None` if it was interrupted.
-pub(crate) fn ask<T>(session: &Session, question: impl FnOnce(&Session) -> T) -> Option<T> {
-    struct Asking;
-    impl Drop for Asking {
+pub(crate) fn run_query<T>(session: &Session, question: impl FnOnce(&Session) -> T) -> Option<T> {
+    struct QueryGuard;
+    impl Drop for QueryGuard {
         fn drop(&mut self) {
-            *asked() = None;
+            *query_stop() = None;
         }
     }
     let begun = |stop: CancellationHandle| {
-        *asked() = Some(stop);
-        if requested() {
-            asked().iter().for_each(CancellationHandle::cancel);
+        *query_stop() = Some(stop);
+        if is_requested() {
+            query_stop().iter().for_each(CancellationHandle::cancel);
         }
-        Asking
+        QueryGuard
     };
     session.ask(begun, question)
 }
 
-fn asked() -> MutexGuard<'static, Option<CancellationHandle>> {
-    ASKED.lock().unwrap_or_else(PoisonError::into_inner)
+fn query_stop() -> MutexGuard<'static, Option<CancellationHandle>> {
+    QUERY_STOP.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Returns whether to drop the rest of the output. Outside a session, an interrupt ends the process
 /// here.
-pub(crate) fn cuts_output() -> bool {
-    let requested = requested();
-    if requested && !SESSION.load(Ordering::Relaxed) {
-        std::process::exit(INTERRUPTED);
+pub(crate) fn should_drop_output() -> bool {
+    let requested = is_requested();
+    if requested && !IN_SESSION.load(Ordering::Relaxed) {
+        std::process::exit(INTERRUPTED_STATUS);
     }
     requested
 }
 
 /// A guard: a computation is active until it is dropped.
-pub(crate) struct Computing(());
+pub(crate) struct ComputationGuard(());
 
-impl Computing {
+impl ComputationGuard {
     pub(crate) fn start() -> Self {
-        STOP.store(false, Ordering::SeqCst);
-        FIRST.store(0, Ordering::SeqCst);
-        TOLD.store(0, Ordering::SeqCst);
+        STOP_REQUESTED.store(false, Ordering::SeqCst);
+        FIRST_INTERRUPT.store(0, Ordering::SeqCst);
+        WARNED_AT.store(0, Ordering::SeqCst);
         COMPUTING.store(true, Ordering::SeqCst);
-        progress::start();
+        progress::begin_computation();
         Self(())
     }
 }
 
-impl Drop for Computing {
+impl Drop for ComputationGuard {
     fn drop(&mut self) {
-        progress::end();
+        progress::end_computation();
         COMPUTING.store(false, Ordering::SeqCst);
-        STOP.store(false, Ordering::SeqCst);
+        STOP_REQUESTED.store(false, Ordering::SeqCst);
     }
 }
 
@@ -168,15 +174,15 @@ mod tests {
     #[test]
     fn only_what_does_not_stop_ends_a_session() {
         // No computation is active.
-        assert_eq!(effect(true, false, 0, 0, 9), Effect::Nothing);
-        assert_eq!(effect(false, false, 0, 0, 9), Effect::End);
+        assert_eq!(interrupt_effect(true, false, 0, 0, 9), InterruptEffect::Nothing);
+        assert_eq!(interrupt_effect(false, false, 0, 0, 9), InterruptEffect::End);
         // The first interrupt, and hasty ones after it.
-        assert_eq!(effect(true, true, 0, 0, 9), Effect::Stop);
-        assert_eq!(effect(true, true, 9, 0, 2009), Effect::Nothing);
-        assert_eq!(effect(false, true, 9, 0, 10), Effect::End);
+        assert_eq!(interrupt_effect(true, true, 0, 0, 9), InterruptEffect::Stop);
+        assert_eq!(interrupt_effect(true, true, 9, 0, 2009), InterruptEffect::Nothing);
+        assert_eq!(interrupt_effect(false, true, 9, 0, 10), InterruptEffect::End);
         // The computation does not stop.
-        assert_eq!(effect(true, true, 9, 0, 2010), Effect::Tell);
-        assert_eq!(effect(true, true, 9, 2010, 2510), Effect::Nothing);
-        assert_eq!(effect(true, true, 9, 2010, 2511), Effect::End);
+        assert_eq!(interrupt_effect(true, true, 9, 0, 2010), InterruptEffect::Warn);
+        assert_eq!(interrupt_effect(true, true, 9, 2010, 2510), InterruptEffect::Nothing);
+        assert_eq!(interrupt_effect(true, true, 9, 2010, 2511), InterruptEffect::End);
     }
 }

@@ -12,8 +12,8 @@ mod cli;
 mod clock;
 mod commands;
 mod data;
+mod doc_entry;
 mod engine;
-mod entry;
 mod files;
 mod fit;
 mod host;
@@ -48,18 +48,18 @@ use std::process::ExitCode;
 use clap::{CommandFactory as _, Parser as _};
 use lang_core::base::Code;
 
-use cli::{Cli, Command};
+use cli::{Cli, CliCommand};
 use engine::Engine;
-use out::{Out, Status};
+use out::{OutputWriter, Status};
 
 /// The stack size of the main thread. Only the pages in use take memory.
-const STACK: usize = 256 << 20;
+const STACK_SIZE: usize = 256 << 20;
 
 /// Runs the command line of this process.
 #[must_use]
 pub fn main() -> ExitCode {
     let run = || run(std::env::args_os().collect());
-    let thread = std::thread::Builder::new().name("iverson".to_owned()).stack_size(STACK);
+    let thread = std::thread::Builder::new().name("iverson".to_owned()).stack_size(STACK_SIZE);
     let status = match thread.spawn(run) {
         // A panic is a defect; the panic hook has already reported it.
         Ok(thread) => thread.join().unwrap_or(Status::Failed),
@@ -73,52 +73,52 @@ pub fn main() -> ExitCode {
 fn run(args: Vec<OsString>) -> Status {
     let cli = match Cli::try_parse_from(&args) {
         Ok(cli) => cli,
-        Err(error) => return usage(&error, &args),
+        Err(error) => return report_usage_error(&error, &args),
     };
-    progress::set_up(&cli.common);
-    let out = Out::new(&cli.common);
+    progress::configure(&cli.common);
+    let out = OutputWriter::new(&cli.common);
     match &cli.command {
         None => repl::run(&cli.common, out),
         Some(command) => {
-            interrupt::listen(false);
-            self::command(command, &cli, out)
+            interrupt::install_handler(false);
+            self::run_command(command, &cli, out)
         }
     }
 }
 
-fn command(command: &Command, cli: &Cli, out: Out) -> Status {
+fn run_command(command: &CliCommand, cli: &Cli, out: OutputWriter) -> Status {
     match command {
-        Command::Run { file, arguments } => commands::run::run(file, arguments, &cli.common, out),
-        Command::Eval { expression, load } => commands::eval::run(expression, load.as_deref(), &cli.common, out),
-        Command::Check { files } => commands::check::run(files, &cli.common, out),
-        Command::Fmt { check, files } => commands::fmt::run(files, *check, out),
-        Command::Explain { code } => commands::explain::run(code.as_deref(), &Engine::new(&cli.common, out), out),
-        Command::Doc { name, load } => commands::doc::run(name.as_deref(), load.as_deref(), &cli.common, out),
-        Command::Cost { file, def, sizes, at, measure } => {
+        CliCommand::Run { file, arguments } => commands::run::run(file, arguments, &cli.common, out),
+        CliCommand::Eval { expression, load } => commands::eval::run(expression, load.as_deref(), &cli.common, out),
+        CliCommand::Check { files } => commands::check::run(files, &cli.common, out),
+        CliCommand::Fmt { check, files } => commands::fmt::run(files, *check, out),
+        CliCommand::Explain { code } => commands::explain::run(code.as_deref(), &Engine::new(&cli.common, out), out),
+        CliCommand::Doc { name, load } => commands::doc::run(name.as_deref(), load.as_deref(), &cli.common, out),
+        CliCommand::Cost { file, def, sizes, at, measure } => {
             let sizes: Vec<String> = sizes.iter().chain(at).cloned().collect();
             commands::cost::run(file, def.as_deref(), &sizes, *measure, &cli.common, out)
         }
-        Command::Show { stage, file, def, origins } => {
+        CliCommand::Show { stage, file, def, origins } => {
             commands::show::run(*stage, file, def, *origins, &cli.common, out)
         }
-        Command::Bench { file, def, sizes, seconds } => {
-            let asked = commands::bench::Asked { file, def, sizes, seconds: *seconds };
+        CliCommand::Bench { file, def, sizes, seconds } => {
+            let asked = commands::bench::BenchRequest { file, def, sizes, seconds: *seconds };
             commands::bench::run(&asked, &cli.common, out)
         }
-        Command::Gradbench { dir, multithreaded } => commands::gradbench::run(dir, *multithreaded, &cli.common, out),
-        Command::Doctor => commands::doctor::run(&cli.common, out),
-        Command::Completions { shell } => {
+        CliCommand::Gradbench { dir, multithreaded } => commands::gradbench::run(dir, *multithreaded, &cli.common, out),
+        CliCommand::Doctor => commands::doctor::run(&cli.common, out),
+        CliCommand::Completions { shell } => {
             let mut script = Vec::new();
             clap_complete::generate(*shell, &mut Cli::command(), "iverson", &mut script);
             out.print(&String::from_utf8_lossy(&script));
-            Status::Good
+            Status::Success
         }
     }
 }
 
 /// Reports an error of clap. Help and version are no errors and go to standard output. An error
 /// goes to standard error, or as JSON to standard output if the arguments select `--format json`.
-fn usage(error: &clap::Error, args: &[OsString]) -> Status {
+fn report_usage_error(error: &clap::Error, args: &[OsString]) -> Status {
     let wants_json = args.iter().any(|a| a == "--format=json")
         || args.windows(2).any(|w| w.first().is_some_and(|a| a == "--format") && w.last().is_some_and(|a| a == "json"));
     // The same as `Error::print`, but through the checked writes of `out`.
@@ -127,8 +127,8 @@ fn usage(error: &clap::Error, args: &[OsString]) -> Status {
         false => error.render().to_string(),
     };
     if !error.use_stderr() {
-        out::print(&rendered(out::on_terminal()));
-        return Status::Good;
+        out::print(&rendered(out::is_stdout_terminal()));
+        return Status::Success;
     }
     if wants_json {
         let text = error.to_string();

@@ -6,21 +6,21 @@ use lang_core::syntax::ast::{Expr, ExprId, Item, Tree};
 use lang_core::syntax::ops::UnOp;
 use lang_core::syntax::parser;
 
-use crate::data::Data;
+use crate::data::FileContent;
 use crate::problem::Problem;
 use crate::source::SourceId;
 
 /// A literal with its place.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Literal {
-    pub(crate) kind: Kind,
+    pub(crate) kind: LiteralKind,
     /// The span; empty for JSON, whose places are not recorded.
     pub(crate) span: Span,
 }
 
 /// The kind of a literal, with its contents.
 #[derive(Clone, PartialEq, Debug)]
-pub(crate) enum Kind {
+pub(crate) enum LiteralKind {
     /// An integer; it fits a real type too.
     Int(i128),
     Real(f64),
@@ -38,54 +38,58 @@ pub(crate) enum Kind {
 }
 
 /// The content that was read for a value, with its origin.
-pub(crate) struct Read {
-    pub(crate) content: Content,
+pub(crate) struct ReadContent {
+    pub(crate) content: UntypedContent,
     /// The text that reports point into.
     pub(crate) source: Option<SourceId>,
     /// The place of all reports; `None` if literals know their own places.
-    pub(crate) at: Option<Span>,
+    pub(crate) report_span: Option<Span>,
     /// Whether it is JSON, in which tuples are arrays and constructors are objects.
-    pub(crate) json: bool,
+    pub(crate) is_json: bool,
     /// The data file, if the source does not name it.
     pub(crate) file: Option<String>,
     /// Whether the content is used once, so that its arrays can be moved into the value.
-    pub(crate) once: bool,
+    pub(crate) is_used_once: bool,
 }
 
 /// A value before its type is known.
-pub(crate) enum Content {
+pub(crate) enum UntypedContent {
     Literal(Literal),
-    Data(Data),
+    File(FileContent),
 }
 
-impl Read {
+impl ReadContent {
     /// Returns the span of reports about the whole content.
     pub(crate) fn span(&self) -> Span {
         match &self.content {
-            Content::Literal(literal) => self.span_of(literal.span),
-            Content::Data(_) => self.at.unwrap_or_default(),
+            UntypedContent::Literal(literal) => self.span_of(literal.span),
+            UntypedContent::File(_) => self.report_span.unwrap_or_default(),
         }
     }
 
     /// Returns the span of reports about a part.
     pub(crate) fn span_of(&self, span: Span) -> Span {
-        self.at.unwrap_or(span)
+        self.report_span.unwrap_or(span)
     }
 
     /// Adds a place to a problem, if the source is known.
-    pub(crate) fn place(&self, problem: Problem, span: Span, label: impl Into<String>) -> Problem {
+    pub(crate) fn with_place(&self, problem: Problem, span: Span, label: impl Into<String>) -> Problem {
         match self.source {
-            Some(source) => problem.at(source, self.span_of(span), label),
+            Some(source) => problem.with_place(source, self.span_of(span), label),
             None => problem,
         }
     }
 }
 
 /// Reads an Iverson literal.
-pub(crate) fn iverson(text: &str, source: SourceId) -> Result<Read, Vec<Problem>> {
+pub(crate) fn read_literal(text: &str, source: SourceId) -> Result<ReadContent, Vec<Problem>> {
     let parsed = parser::parse_expr(text);
-    let errors: Vec<Problem> =
-        parsed.diagnostics.iter().filter(|d| d.is_error()).map(|d| crate::problem::of_diagnostic(d, source)).collect();
+    let errors: Vec<Problem> = parsed
+        .diagnostics
+        .iter()
+        .filter(|d| d.is_error())
+        .map(|d| crate::problem::from_diagnostic(d, source))
+        .collect();
     if !errors.is_empty() {
         return Err(errors);
     }
@@ -93,13 +97,20 @@ pub(crate) fn iverson(text: &str, source: SourceId) -> Result<Read, Vec<Problem>
         return Err(vec![not_literal(source, parsed.tree.span)]);
     };
     let literal = from_tree(&parsed.tree, root).map_err(|span| vec![not_literal(source, span)])?;
-    Ok(Read { content: Content::Literal(literal), source: Some(source), at: None, json: false, file: None, once: true })
+    Ok(ReadContent {
+        content: UntypedContent::Literal(literal),
+        source: Some(source),
+        report_span: None,
+        is_json: false,
+        file: None,
+        is_used_once: true,
+    })
 }
 
 fn not_literal(source: SourceId, span: Span) -> Problem {
     Problem::new(Code::E0600, "an argument is a literal")
-        .at(source, span, "this is to be computed")
-        .help("call `main` in `iverson eval 'main(…)' -l FILE` where arguments are expressions")
+        .with_place(source, span, "this is to be computed")
+        .with_help("call `main` in `iverson eval 'main(…)' -l FILE` where arguments are expressions")
 }
 
 /// Converts a syntax node to a literal. The error is the span of the first node that is no literal.
@@ -108,29 +119,29 @@ fn from_tree(tree: &Tree, id: ExprId) -> Result<Literal, Span> {
     let node = &tree.exprs[id];
     let all = |ids: &[ExprId]| ids.iter().map(|id| from_tree(tree, *id)).collect::<Result<Vec<_>, _>>();
     let kind = match &node.kind {
-        Expr::Int(n) => Kind::Int(i128::from(*n)),
-        Expr::Float(x) => Kind::Real(*x),
-        Expr::Bool(b) => Kind::Bool(*b),
-        Expr::Str(text) => Kind::Text(text.to_string()),
+        Expr::Int(n) => LiteralKind::Int(i128::from(*n)),
+        Expr::Float(x) => LiteralKind::Real(*x),
+        Expr::Bool(b) => LiteralKind::Bool(*b),
+        Expr::Str(text) => LiteralKind::Text(text.to_string()),
         Expr::Name(name) => match name.as_str() {
-            "pi" => Kind::Real(std::f64::consts::PI),
-            "inf" => Kind::Real(f64::INFINITY),
-            "nan" => Kind::Real(f64::NAN),
-            _ => Kind::Ctor(name.clone(), Vec::new()),
+            "pi" => LiteralKind::Real(std::f64::consts::PI),
+            "inf" => LiteralKind::Real(f64::INFINITY),
+            "nan" => LiteralKind::Real(f64::NAN),
+            _ => LiteralKind::Ctor(name.clone(), Vec::new()),
         },
         Expr::Unary(UnOp::Neg, inner) => match from_tree(tree, *inner)?.kind {
-            Kind::Int(n) => Kind::Int(-n),
-            Kind::Real(x) => Kind::Real(-x),
+            LiteralKind::Int(n) => LiteralKind::Int(-n),
+            LiteralKind::Real(x) => LiteralKind::Real(-x),
             _ => return Err(node.span),
         },
         Expr::Paren(inner) => from_tree(tree, *inner)?.kind,
-        Expr::Array { items, .. } => Kind::List(all(items)?),
-        Expr::Tuple(items) => Kind::Tuple(all(items)?),
+        Expr::Array { items, .. } => LiteralKind::List(all(items)?),
+        Expr::Tuple(items) => LiteralKind::Tuple(all(items)?),
         Expr::Record(fields) => {
             let field = |(name, value): &(lang_core::syntax::ast::Ident, ExprId)| {
                 Ok((name.name.clone(), from_tree(tree, *value)?))
             };
-            Kind::Record(fields.iter().map(field).collect::<Result<_, Span>>()?)
+            LiteralKind::Record(fields.iter().map(field).collect::<Result<_, Span>>()?)
         }
         Expr::Call(callee, args) if args.iter().all(|a| a.name.is_none()) => {
             let name = match &tree.exprs[*callee].kind {
@@ -139,16 +150,16 @@ fn from_tree(tree: &Tree, id: ExprId) -> Result<Literal, Span> {
                 _ => return Err(node.span),
             };
             let args = args.iter().map(|a| from_tree(tree, a.value)).collect::<Result<Vec<_>, _>>()?;
-            Kind::Ctor(name.clone(), args)
+            LiteralKind::Ctor(name.clone(), args)
         }
-        Expr::Field(_, field) => Kind::Ctor(field.name.clone(), Vec::new()),
+        Expr::Field(_, field) => LiteralKind::Ctor(field.name.clone(), Vec::new()),
         _ => return Err(node.span),
     };
     Ok(Literal { kind, span: node.span })
 }
 
 /// Drops its parts iteratively, because recursion would overflow the stack at deep values.
-impl Drop for Kind {
+impl Drop for LiteralKind {
     fn drop(&mut self) {
         let mut left = Vec::new();
         self.take_parts(&mut left);
@@ -158,7 +169,7 @@ impl Drop for Kind {
     }
 }
 
-impl Kind {
+impl LiteralKind {
     /// Moves the parts out of the literal.
     fn take_parts(&mut self, to: &mut Vec<Literal>) {
         match self {

@@ -8,35 +8,36 @@
 use std::path::Path;
 
 use lang_core::base::{GlobalName, ModuleName, Name};
-use lang_core::resolve::words::{self, Described};
+use lang_core::resolve::vocabulary::{self, WordDoc};
 use lang_core::session::{LIBRARY, PRELUDE};
 use lang_core::syntax::docs::{self, DefinitionDocs};
 use lang_core::syntax::split::ItemKind;
 
+use crate::doc_entry::{DocEntry, first_sentence};
 use crate::engine::Engine;
-use crate::entry::{Entry, sentence};
 use crate::pages;
 use crate::suggest;
 
 /// Returns all documented entities of a name, as visible in module `here` if that is `Some`.
-pub(crate) fn find(engine: &Engine, here: Option<&ModuleName>, name: &str) -> Vec<Entry> {
+pub(crate) fn find_documentation(engine: &Engine, here: Option<&ModuleName>, name: &str) -> Vec<DocEntry> {
     let name = name.trim();
     if let Some((prefix, inner)) = name.split_once('.') {
-        let found = module_named(engine, here, prefix).and_then(|module| definition(engine, &module, prefix, inner));
+        let found =
+            resolve_module(engine, here, prefix).and_then(|module| definition_entry(engine, &module, prefix, inner));
         return found.into_iter().collect();
     }
-    if let Some(own) = here.and_then(|module| definition(engine, module, "", name)) {
+    if let Some(own) = here.and_then(|module| definition_entry(engine, module, "", name)) {
         return vec![own];
     }
-    if let Some(module) = module_named(engine, here, name) {
-        return vec![self::module(engine, &module, name)];
+    if let Some(module) = resolve_module(engine, here, name) {
+        return vec![self::module_entry(engine, &module, name)];
     }
-    let library = in_library(engine, name);
-    let mut found: Vec<Entry> = words::describe(name).into_iter().map(|what| word(name, what)).collect();
+    let library = library_entries(engine, name);
+    let mut found: Vec<DocEntry> = vocabulary::describe(name).into_iter().map(|what| word_entry(name, what)).collect();
     if let Some(last) = found.last_mut() {
-        last.docs += &format!("\n\n{}", pages::word(name).unwrap_or_default());
+        last.docs += &format!("\n\n{}", pages::word_section(name).unwrap_or_default());
     }
-    found.extend(definition(engine, &PRELUDE.into(), "", name));
+    found.extend(definition_entry(engine, &PRELUDE.into(), "", name));
     if let Some(last) = found.last_mut() {
         last.others = library.into_iter().map(|entry| format!("`{}`", entry.name)).collect();
         return found;
@@ -46,7 +47,7 @@ pub(crate) fn find(engine: &Engine, here: Option<&ModuleName>, name: &str) -> Ve
 
 /// Returns the definition that a name means. The name may also be that of a derivative, as `f_adj`;
 /// then `f` must exist.
-pub(crate) fn definition_named(engine: &Engine, here: Option<&ModuleName>, name: &str) -> Option<GlobalName> {
+pub(crate) fn resolve_definition(engine: &Engine, here: Option<&ModuleName>, name: &str) -> Option<GlobalName> {
     let name = name.trim();
     let known = |module: &str, name: &str| {
         let derived = ["_adj", "_tan"];
@@ -59,33 +60,33 @@ pub(crate) fn definition_named(engine: &Engine, here: Option<&ModuleName>, name:
         }
     };
     if let Some((prefix, inner)) = name.split_once('.') {
-        return known(&module_named(engine, here, prefix)?, inner);
+        return known(&resolve_module(engine, here, prefix)?, inner);
     }
     let own = here.and_then(|module| known(module, name)).or_else(|| known(PRELUDE, name));
-    own.or_else(|| public().find_map(|module| known(module, name)))
+    own.or_else(|| public_modules().find_map(|module| known(module, name)))
 }
 
 /// Returns the known name closest to an unknown one.
-pub(crate) fn nearest(engine: &Engine, here: Option<&ModuleName>, wrong: &str) -> Option<String> {
+pub(crate) fn nearest_name(engine: &Engine, here: Option<&ModuleName>, wrong: &str) -> Option<String> {
     let names = |module: &str| -> Vec<Name> {
-        let module = docs_of(engine, &module.into());
+        let module = module_docs(engine, &module.into());
         module.definitions().flat_map(|d| d.names.clone()).collect()
     };
-    let mut known: Vec<String> = public().map(str::to_owned).collect();
+    let mut known: Vec<String> = public_modules().map(str::to_owned).collect();
     if let Some((prefix, inner)) = wrong.split_once('.') {
-        if let Some(module) = module_named(engine, here, prefix) {
+        if let Some(module) = resolve_module(engine, here, prefix) {
             let names = names(&module);
             return suggest::closest(inner, names.iter().map(Name::as_str)).map(|near| format!("{prefix}.{near}"));
         }
         let near = suggest::closest(prefix, known.iter().map(String::as_str))?;
         let whole = format!("{near}.{inner}");
-        return if find(engine, here, &whole).is_empty() { Some(near.to_owned()) } else { Some(whole) };
+        return if find_documentation(engine, here, &whole).is_empty() { Some(near.to_owned()) } else { Some(whole) };
     }
-    known.extend(words::all().map(str::to_owned));
+    known.extend(vocabulary::all_words().map(str::to_owned));
     known.extend(here.into_iter().flat_map(|module| names(module)).chain(names(PRELUDE)).map(|n| n.to_string()));
     // Definitions of the library are compared without their prefix.
     let library: Vec<(Name, &str)> =
-        public().flat_map(|module| names(module).into_iter().map(move |name| (name, module))).collect();
+        public_modules().flat_map(|module| names(module).into_iter().map(move |name| (name, module))).collect();
     let all = known.iter().map(String::as_str).chain(library.iter().map(|(name, _)| name.as_str()));
     let near = suggest::closest(wrong, all)?;
     let module = library.iter().find(|(name, _)| name == near).map(|(_, module)| *module);
@@ -96,32 +97,32 @@ pub(crate) fn nearest(engine: &Engine, here: Option<&ModuleName>, wrong: &str) -
 }
 
 /// Returns the modules of the library, the prelude first.
-pub(crate) fn modules(engine: &Engine) -> Vec<Entry> {
-    let prelude = std::iter::once(module(engine, &PRELUDE.into(), PRELUDE_NAME));
-    prelude.chain(public().map(|name| module(engine, &name.into(), name))).collect()
+pub(crate) fn library_modules(engine: &Engine) -> Vec<DocEntry> {
+    let prelude = std::iter::once(module_entry(engine, &PRELUDE.into(), PRELUDE_NAME));
+    prelude.chain(public_modules().map(|name| module_entry(engine, &name.into(), name))).collect()
 }
 
 /// Returns the names of the library's modules and, with prefixes, of their definitions.
 pub(crate) fn library_names() -> Vec<String> {
-    let texts = LIBRARY.iter().filter(|(module, _)| public().any(|name| name == *module));
+    let texts = LIBRARY.iter().filter(|(module, _)| public_modules().any(|name| name == *module));
     let names = texts.flat_map(|(module, text)| {
         let docs = docs::ModuleDocs::from_text(text);
-        let all = docs.definitions().flat_map(listed).map(|name| format!("{module}.{name}"));
+        let all = docs.definitions().flat_map(listed_names).map(|name| format!("{module}.{name}"));
         all.collect::<Vec<_>>()
     });
-    names.chain(public().map(str::to_owned)).collect()
+    names.chain(public_modules().map(str::to_owned)).collect()
 }
 
 /// Returns the definitions of a module.
-pub(crate) fn definitions(engine: &Engine, module: &ModuleName) -> Vec<Entry> {
-    let docs = docs_of(engine, module);
-    let entries = |d| listed(d).iter().map(move |name| entry(engine, module, "", d, name));
+pub(crate) fn definition_entries(engine: &Engine, module: &ModuleName) -> Vec<DocEntry> {
+    let docs = module_docs(engine, module);
+    let entries = |d| listed_names(d).iter().map(move |name| build_entry(engine, module, "", d, name));
     docs.definitions().flat_map(entries).collect()
 }
 
 /// Returns the names under which a definition is listed: all names of a `let`, but of a type only
 /// its own, without constructors.
-fn listed(definition: &DefinitionDocs) -> &[Name] {
+fn listed_names(definition: &DefinitionDocs) -> &[Name] {
     let all = definition.names.as_slice();
     match definition.kind {
         ItemKind::Let => all,
@@ -133,13 +134,13 @@ fn listed(definition: &DefinitionDocs) -> &[Name] {
 const PRELUDE_NAME: &str = "prelude";
 
 /// Returns the modules of the library except the prelude.
-fn public() -> impl Iterator<Item = &'static str> {
+fn public_modules() -> impl Iterator<Item = &'static str> {
     LIBRARY.iter().map(|(name, _)| *name).filter(|name| *name != PRELUDE)
 }
 
 /// Resolves a prefix to an import of the current module, or to a library module.
-fn module_named(engine: &Engine, here: Option<&ModuleName>, prefix: &str) -> Option<ModuleName> {
-    if let Some(imported) = here.and_then(|module| engine.imported(module, prefix)) {
+fn resolve_module(engine: &Engine, here: Option<&ModuleName>, prefix: &str) -> Option<ModuleName> {
+    if let Some(imported) = here.and_then(|module| engine.imported_module(module, prefix)) {
         return Some(imported);
     }
     if prefix == PRELUDE_NAME {
@@ -148,57 +149,57 @@ fn module_named(engine: &Engine, here: Option<&ModuleName>, prefix: &str) -> Opt
     LIBRARY.iter().find(|(name, _)| *name == prefix && *name != PRELUDE).map(|(name, _)| (*name).into())
 }
 
-fn docs_of(engine: &Engine, module: &ModuleName) -> docs::ModuleDocs {
-    docs::ModuleDocs::from_text(&engine.text(module))
+fn module_docs(engine: &Engine, module: &ModuleName) -> docs::ModuleDocs {
+    docs::ModuleDocs::from_text(&engine.module_text(module))
 }
 
 /// Returns the library's definitions of that name.
-fn in_library(engine: &Engine, name: &str) -> Vec<Entry> {
-    public().filter_map(|module| definition(engine, &module.into(), module, name)).collect()
+fn library_entries(engine: &Engine, name: &str) -> Vec<DocEntry> {
+    public_modules().filter_map(|module| definition_entry(engine, &module.into(), module, name)).collect()
 }
 
 /// Returns the definition of a name in a module; `prefix` qualifies it.
-fn definition(engine: &Engine, module: &ModuleName, prefix: &str, name: &str) -> Option<Entry> {
-    let docs = docs_of(engine, module);
+fn definition_entry(engine: &Engine, module: &ModuleName, prefix: &str, name: &str) -> Option<DocEntry> {
+    let docs = module_docs(engine, module);
     let found = docs.definition(name)?;
-    Some(entry(engine, module, prefix, found, &name.into()))
+    Some(build_entry(engine, module, prefix, found, &name.into()))
 }
 
-fn qualified(prefix: &str, name: &str) -> String {
+fn qualified_name(prefix: &str, name: &str) -> String {
     if prefix.is_empty() || prefix == PRELUDE_NAME { name.to_owned() } else { format!("{prefix}.{name}") }
 }
 
 /// Builds the entry for one of the names of a definition.
-fn entry(engine: &Engine, module: &ModuleName, prefix: &str, found: &DefinitionDocs, name: &Name) -> Entry {
+fn build_entry(engine: &Engine, module: &ModuleName, prefix: &str, found: &DefinitionDocs, name: &Name) -> DocEntry {
     let constructor = found.kind == ItemKind::Type && found.names.first() != Some(name);
     // The source of a `let` may define several names, so the signature is computed.
     let told = found.has_type && found.kind != ItemKind::Let;
     let signature = if told { None } else { engine.describe(module, found.kind, name) };
-    Entry {
-        name: qualified(prefix, name),
-        module: Some(shown(module)),
+    DocEntry {
+        name: qualified_name(prefix, name),
+        module: Some(json_module_name(module)),
         kind: match found.kind {
             ItemKind::Type if constructor => "constructor",
             ItemKind::Type => "type",
             ItemKind::Let => "let",
             _ => "def",
         },
-        origin: origin(module),
+        origin: origin_phrase(module),
         signature: signature.unwrap_or_else(|| found.signature.clone()),
         docs: found.docs.clone(),
         rules: found.rules.iter().map(|r| r.source.clone()).collect(),
         source: Some(found.source.clone()),
-        ..Entry::default()
+        ..DocEntry::default()
     }
 }
 
 /// Returns the module's name for JSON.
-fn shown(module: &ModuleName) -> String {
+fn json_module_name(module: &ModuleName) -> String {
     if *module == PRELUDE { PRELUDE_NAME.to_owned() } else { module.to_string() }
 }
 
 /// Describes the origin of a definition.
-fn origin(module: &ModuleName) -> String {
+fn origin_phrase(module: &ModuleName) -> String {
     match LIBRARY.iter().any(|(name, _)| *module == *name) {
         true if *module == PRELUDE => "of the prelude".to_owned(),
         true => "of the library".to_owned(),
@@ -208,32 +209,32 @@ fn origin(module: &ModuleName) -> String {
 }
 
 /// Builds the entry of a module, under the name by which it was looked up.
-fn module(engine: &Engine, module: &ModuleName, name: &str) -> Entry {
-    let docs = docs_of(engine, module);
+fn module_entry(engine: &Engine, module: &ModuleName, name: &str) -> DocEntry {
+    let docs = module_docs(engine, module);
     let is_library = LIBRARY.iter().any(|(name, _)| *module == *name);
-    let members = |d| listed(d).iter().map(|name| (name.to_string(), sentence(&d.docs)));
-    Entry {
+    let members = |d| listed_names(d).iter().map(|name| (name.to_string(), first_sentence(&d.docs)));
+    DocEntry {
         name: name.to_owned(),
-        module: Some(shown(module)),
+        module: Some(json_module_name(module)),
         kind: "module",
         origin: if is_library { "a module of the library".to_owned() } else { format!("the module {module}") },
         signature: if is_library && *module != PRELUDE { format!("import {name}") } else { String::new() },
         docs: docs.head.clone(),
         members: docs.definitions().flat_map(members).collect(),
-        ..Entry::default()
+        ..DocEntry::default()
     }
 }
 
 /// Builds the entry of a word of the language.
-fn word(name: &str, what: Described) -> Entry {
+fn word_entry(name: &str, what: WordDoc) -> DocEntry {
     let article = if what.kind.starts_with(['a', 'e', 'i', 'o', 'u']) { "an" } else { "a" };
-    Entry {
+    DocEntry {
         name: name.to_owned(),
         kind: what.kind,
         origin: format!("{article} {}", what.kind),
         signature: what.signature,
         docs: what.doc,
         rules: what.partials.iter().map(|(by, partial)| format!("by {by}: {partial}")).collect(),
-        ..Entry::default()
+        ..DocEntry::default()
     }
 }

@@ -6,24 +6,24 @@ use lang_core::runtime::RunLimits;
 
 /// Returns the default limits, but with 7/8 of the memory of the machine or its container. If that
 /// is unknown, the limit is the default of 4 GiB.
-pub(crate) fn limits() -> RunLimits {
+pub(crate) fn machine_limits() -> RunLimits {
     let usual = RunLimits::default();
-    let bytes = memory().map_or(usual.max_bytes, |bytes| bytes - bytes / 8);
+    let bytes = total_memory().map_or(usual.max_bytes, |bytes| bytes - bytes / 8);
     RunLimits { max_bytes: bytes, ..usual }
 }
 
-fn memory() -> Option<usize> {
+fn total_memory() -> Option<usize> {
     let told = std::fs::read_to_string("/proc/meminfo").ok()?;
     let line = told.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
     let all = line.split_whitespace().next()?.parse::<usize>().ok()?.checked_mul(1024)?;
     let groups = std::fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
     let read = |file: &Path| std::fs::read_to_string(file).ok()?.trim().parse::<usize>().ok();
-    Some(limits_of_groups(&groups).iter().filter_map(|file| read(file)).fold(all, usize::min))
+    Some(cgroup_limit_files(&groups).iter().filter_map(|file| read(file)).fold(all, usize::min))
 }
 
 /// Returns the limit files of the process's control groups and of their ancestors. `groups` is the
 /// text of `/proc/self/cgroup`: version 2 has lines `0::/group`, version 1 `4:memory:/group`.
-fn limits_of_groups(groups: &str) -> Vec<PathBuf> {
+fn cgroup_limit_files(groups: &str) -> Vec<PathBuf> {
     let mut all = Vec::new();
     for line in groups.lines() {
         let mut parts = line.splitn(3, ':').skip(1);
@@ -42,10 +42,10 @@ fn limits_of_groups(groups: &str) -> Vec<PathBuf> {
 
 #[cfg(test)]
 mod tests {
-    use super::limits_of_groups;
+    use super::cgroup_limit_files;
 
     fn files(groups: &str) -> String {
-        limits_of_groups(groups).iter().map(|file| format!("{}\n", file.display())).collect()
+        cgroup_limit_files(groups).iter().map(|file| format!("{}\n", file.display())).collect()
     }
 
     #[test]

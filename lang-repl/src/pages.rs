@@ -34,7 +34,7 @@ fn sections() -> impl Iterator<Item = (&'static str, &'static str)> {
 }
 
 /// Returns the section of a word.
-pub(crate) fn word(name: &str) -> Option<String> {
+pub(crate) fn word_section(name: &str) -> Option<String> {
     let title = format!("`{name}`");
     let (_, text) = sections().find(|(names, _)| names.split(", ").any(|n| n == title))?;
     // HTML comments are for the page's tests.
@@ -43,7 +43,7 @@ pub(crate) fn word(name: &str) -> Option<String> {
 }
 
 /// Renders a page without Markdown marks: code is indented, and links become their text.
-pub(crate) fn for_terminal(page: &str) -> String {
+pub(crate) fn strip_markdown(page: &str) -> String {
     let mut text = String::new();
     let mut code = false;
     for line in page.lines() {
@@ -78,16 +78,16 @@ fn without_links(line: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use lang_core::resolve::words;
+    use lang_core::resolve::vocabulary;
 
     #[test]
     fn every_word_has_an_example() {
-        for name in words::all() {
-            assert!(word(name).is_some_and(|text| text.contains("```iverson")), "{name}");
+        for name in vocabulary::all_words() {
+            assert!(word_section(name).is_some_and(|text| text.contains("```iverson")), "{name}");
         }
         for (title, _) in sections() {
             for name in title.split(", ").map(|n| n.trim_matches('`')) {
-                assert!(!words::describe(name).is_empty(), "{name} is no word");
+                assert!(!vocabulary::describe(name).is_empty(), "{name} is no word");
             }
         }
     }

@@ -15,7 +15,7 @@ pub(crate) struct Problem {
     /// The message, one sentence without a full stop.
     pub(crate) message: String,
     /// The places: first the main one, then related ones. Empty if the problem has no place.
-    pub(crate) places: Vec<Place>,
+    pub(crate) places: Vec<LabelledSpan>,
     /// The file, if no place in it is known.
     pub(crate) file: Option<String>,
     /// Advice to the user.
@@ -28,7 +28,7 @@ pub(crate) struct Problem {
 
 /// A place with a label.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Place {
+pub(crate) struct LabelledSpan {
     /// The text that contains it.
     pub(crate) source: SourceId,
     /// The bytes of the place.
@@ -65,19 +65,19 @@ impl Problem {
     }
 
     /// Adds a place; the first one is the main one.
-    pub(crate) fn at(mut self, source: SourceId, span: Span, label: impl Into<String>) -> Self {
-        self.places.push(Place { source, span, label: label.into() });
+    pub(crate) fn with_place(mut self, source: SourceId, span: Span, label: impl Into<String>) -> Self {
+        self.places.push(LabelledSpan { source, span, label: label.into() });
         self
     }
 
     /// Sets the file that the problem is about as a whole.
-    pub(crate) fn file(mut self, name: impl Into<String>) -> Self {
+    pub(crate) fn with_file(mut self, name: impl Into<String>) -> Self {
         self.file = Some(name.into());
         self
     }
 
     /// Sets the advice.
-    pub(crate) fn help(mut self, text: impl Into<String>) -> Self {
+    pub(crate) fn with_help(mut self, text: impl Into<String>) -> Self {
         self.help = Some(text.into());
         self
     }
@@ -89,10 +89,10 @@ impl Problem {
 }
 
 /// Converts a diagnostic whose places are all in one text.
-pub(crate) fn of_diagnostic(d: &Diagnostic, source: SourceId) -> Problem {
+pub(crate) fn from_diagnostic(d: &Diagnostic, source: SourceId) -> Problem {
     let related = d.related.iter().filter(|l| l.module.is_none());
-    let related = related.map(|l| Place { source, span: l.span, label: l.message.clone() });
-    let main = Place { source, span: d.span, label: d.label.clone() };
+    let related = related.map(|l| LabelledSpan { source, span: l.span, label: l.message.clone() });
+    let main = LabelledSpan { source, span: d.span, label: d.label.clone() };
     Problem {
         code: d.code,
         severity: d.severity,

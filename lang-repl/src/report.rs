@@ -15,13 +15,13 @@ use ariadne::{Config, IndexType, Label, Report, ReportKind, Source as Drawing};
 use lang_core::base::{Severity, Span};
 
 use crate::json;
-use crate::problem::{Caller, Place, Problem};
-use crate::source::{Source, SourceId, Sources, floor_boundary};
-use crate::wrap::wrapped;
+use crate::problem::{Caller, LabelledSpan, Problem};
+use crate::source::{SourceId, SourceText, Sources, floor_boundary};
+use crate::wrap::wrap_text;
 
 /// The style of rendered problems.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Style {
+pub(crate) enum ReportStyle {
     /// A drawing of the source text with labels.
     Full {
         /// Whether to use colours.
@@ -32,7 +32,7 @@ pub(crate) enum Style {
     /// One line each: `file:line:column: error[E0200]: message`.
     Short,
     /// One line of JSON each, with related places and callers.
-    Lines,
+    JsonLines,
 }
 
 /// The most problems that are drawn; one mistake can cause thousands.
@@ -44,31 +44,31 @@ const MAX_LINES: usize = 200_000;
 /// The longest line, in bytes, that is shown whole, and the length of the window into a longer one.
 const WINDOW: usize = 160;
 /// The bytes of a long line that are shown before the place.
-const BEFORE: usize = 40;
+const WINDOW_LEAD: usize = 40;
 /// The most bytes of a message.
 const MAX_MESSAGE: usize = 4_000;
 /// The most callers that are listed, innermost first.
-const TRACE: usize = 8;
+const MAX_CALLERS: usize = 8;
 
 /// Renders all problems as text, in order.
-pub(crate) fn text(problems: &[Problem], sources: &Sources, style: Style) -> String {
+pub(crate) fn render(problems: &[Problem], sources: &Sources, style: ReportStyle) -> String {
     let mut out = String::new();
     match style {
-        Style::Short => {
+        ReportStyle::Short => {
             for p in problems {
-                out.push_str(&short(p, sources));
+                out.push_str(&render_line(p, sources));
                 out.push('\n');
             }
         }
-        Style::Lines => {
+        ReportStyle::JsonLines => {
             for p in problems {
                 out.push_str(&json_line(p, sources));
                 out.push('\n');
             }
         }
-        Style::Full { color, width } => {
+        ReportStyle::Full { color, width } => {
             for p in problems.iter().take(MAX_DRAWN) {
-                out.push_str(&drawn(p, sources, color, width));
+                out.push_str(&render_drawing(p, sources, color, width));
             }
             if let Some(more @ 1..) = problems.len().checked_sub(MAX_DRAWN) {
                 let _ = writeln!(out, "… and {more} more; `--format short` lists all.");
@@ -91,31 +91,31 @@ pub(crate) fn summary(problems: &[Problem]) -> Option<String> {
     (!parts.is_empty()).then(|| parts.join(", "))
 }
 
-fn severity(p: &Problem) -> &'static str {
+fn severity_name(p: &Problem) -> &'static str {
     match p.severity {
         Severity::Error => "error",
         Severity::Warning => "warning",
     }
 }
 
-fn short(p: &Problem, sources: &Sources) -> String {
+fn render_line(p: &Problem, sources: &Sources) -> String {
     let at = p.places.first().and_then(|place| location(place, sources)).map(|l| format!("{l}: ")).unwrap_or_default();
-    let message = tame(&p.message).replace(['\n', '\r'], " ");
-    format!("{at}{}[{}]: {message}", severity(p), p.code)
+    let message = sanitise_text(&p.message).replace(['\n', '\r'], " ");
+    format!("{at}{}[{}]: {message}", severity_name(p), p.code)
 }
 
-fn location(place: &Place, sources: &Sources) -> Option<String> {
+fn location(place: &LabelledSpan, sources: &Sources) -> Option<String> {
     let source = sources.get(place.source)?;
     let at = source.position(place.span.start as usize);
-    Some(format!("{}:{}:{}", tame(&source.name), at.line, at.column))
+    Some(format!("{}:{}:{}", sanitise_text(&source.name), at.line, at.column))
 }
 
 /// Renders a JSON array in the format of `iverson check --format json`.
 pub(crate) fn json_list(problems: &[Problem], sources: &Sources) -> String {
-    json::array(problems.iter().map(|p| json_one(p, sources)))
+    json::array(problems.iter().map(|p| json_problem(p, sources)))
 }
 
-fn json_one(p: &Problem, sources: &Sources) -> String {
+fn json_problem(p: &Problem, sources: &Sources) -> String {
     json::object(json_fields(p, sources))
 }
 
@@ -140,7 +140,7 @@ fn json_fields(p: &Problem, sources: &Sources) -> Vec<(&'static str, String)> {
         let origin = ["line", "column", "endLine", "endColumn"].map(|name| (name, "1".to_owned()));
         [("file", file)].into_iter().chain(origin).collect()
     });
-    let what = [("severity", severity(p)), ("code", p.code.name()), ("message", p.message.as_str())];
+    let what = [("severity", severity_name(p)), ("code", p.code.name()), ("message", p.message.as_str())];
     // These fields follow `file`.
     fields.splice(1..1, what.map(|(name, text)| (name, json::string(text))));
     if let Some(help) = &p.help {
@@ -164,34 +164,34 @@ fn json_place(source: SourceId, span: Span, sources: &Sources) -> Option<Vec<(&'
 }
 
 /// A line of text as it is shown, with the mapping of its bytes to columns.
-struct ShownLine {
+struct WindowedLine {
     text: String,
     /// The shown part of the line, in bytes.
     window: std::ops::Range<usize>,
     /// The number of characters before it.
-    lead: usize,
+    lead_columns: usize,
 }
 
-impl ShownLine {
+impl WindowedLine {
     /// Creates the shown text. A long line is cut to a window that begins shortly before byte
     /// `first`.
     fn new(line: &str, first: usize) -> Self {
-        let start = if line.len() <= WINDOW { 0 } else { floor_boundary(line, first.saturating_sub(BEFORE)) };
+        let start = if line.len() <= WINDOW { 0 } else { floor_boundary(line, first.saturating_sub(WINDOW_LEAD)) };
         let end = if line.len() <= WINDOW { line.len() } else { floor_boundary(line, start.saturating_add(WINDOW)) };
         let mut text = String::from(if start > 0 { "…" } else { "" });
-        text.extend(line.get(start..end).unwrap_or_default().chars().map(visible));
+        text.extend(line.get(start..end).unwrap_or_default().chars().map(visible_char));
         if end < line.len() {
             text.push('…');
         }
         // A place at the end of a line needs a character for its marker.
         text.push(' ');
-        Self { text, window: start..end, lead: usize::from(start > 0) }
+        Self { text, window: start..end, lead_columns: usize::from(start > 0) }
     }
 
     /// Returns the column of byte `at` in the shown text, in characters.
     fn column(&self, line: &str, at: usize) -> usize {
         let at = floor_boundary(line, at.clamp(self.window.start, self.window.end));
-        self.lead + line.get(self.window.start..at).unwrap_or_default().chars().count()
+        self.lead_columns + line.get(self.window.start..at).unwrap_or_default().chars().count()
     }
 }
 
@@ -200,13 +200,13 @@ impl ShownLine {
 /// character positions in reports about several sources.
 struct Excerpt {
     text: String,
-    lines: BTreeMap<usize, (usize, ShownLine)>,
+    lines: BTreeMap<usize, (usize, WindowedLine)>,
     length: usize,
 }
 
 impl Excerpt {
     /// Creates an excerpt. `places` are byte ranges of the source, the most important first.
-    fn new(source: &Source, places: &[std::ops::Range<usize>]) -> Self {
+    fn new(source: &SourceText, places: &[std::ops::Range<usize>]) -> Self {
         let mut firsts: BTreeMap<usize, usize> = BTreeMap::new();
         for range in places {
             for at in [range.start, last_byte(range)] {
@@ -220,7 +220,7 @@ impl Excerpt {
             excerpt.text.extend(std::iter::repeat_n('\n', line - next));
             excerpt.length += line - next;
             next = line;
-            let shown = ShownLine::new(source.line_text(line), first);
+            let shown = WindowedLine::new(source.line_text(line), first);
             let start = excerpt.length;
             excerpt.text.push_str(&shown.text);
             excerpt.length += shown.text.chars().count();
@@ -230,14 +230,14 @@ impl Excerpt {
     }
 
     /// Returns the position in the excerpt of byte `at` in line `line` of the source.
-    fn offset(&self, source: &Source, line: usize, at: usize) -> usize {
+    fn offset(&self, source: &SourceText, line: usize, at: usize) -> usize {
         let Some((start, shown)) = self.lines.get(&line) else { return 0 };
         start + shown.column(source.line_text(line), at.saturating_sub(source.line_start(line)))
     }
 
     /// Returns the range of a place in the excerpt; an empty place is extended to the next
     /// character.
-    fn range(&self, source: &Source, range: &std::ops::Range<usize>) -> std::ops::Range<usize> {
+    fn range(&self, source: &SourceText, range: &std::ops::Range<usize>) -> std::ops::Range<usize> {
         let start = self.offset(source, source.line_of(range.start), range.start);
         // The end belongs to the line of the last byte, even if it is the start of the next line.
         let end = self.offset(source, source.line_of(last_byte(range)), range.end);
@@ -251,12 +251,12 @@ fn last_byte(range: &std::ops::Range<usize>) -> usize {
 
 /// Returns the placeholder of the n-th source in ariadne's output. Then `place_names` replaces it
 /// by the true place in ` ╭─[ name:1:1 ]`.
-fn marker(n: usize) -> String {
+fn source_marker(n: usize) -> String {
     format!("\u{E000}{n}\u{E001}")
 }
 
 /// Returns the text before a problem's message.
-fn head(p: &Problem) -> String {
+fn heading(p: &Problem) -> String {
     let severity = match p.severity {
         Severity::Error => "Error",
         Severity::Warning => "Warning",
@@ -264,7 +264,7 @@ fn head(p: &Problem) -> String {
     format!("[{}] {severity}: ", p.code)
 }
 
-fn drawn(p: &Problem, sources: &Sources, color: bool, width: Option<usize>) -> String {
+fn render_drawing(p: &Problem, sources: &Sources, color: bool, width: Option<usize>) -> String {
     let config = Config::new().with_index_type(IndexType::Char).with_color(color);
     let kind = match p.severity {
         Severity::Error => ReportKind::Error,
@@ -276,7 +276,7 @@ fn drawn(p: &Problem, sources: &Sources, color: bool, width: Option<usize>) -> S
     };
 
     // Group places by source, in the order of their first mention.
-    let mut groups: Vec<(SourceId, Vec<&Place>)> = Vec::new();
+    let mut groups: Vec<(SourceId, Vec<&LabelledSpan>)> = Vec::new();
     for place in p.places.iter().take(MAX_PLACES) {
         match groups.iter_mut().find(|(id, _)| *id == place.source) {
             Some((_, places)) => places.push(place),
@@ -292,10 +292,10 @@ fn drawn(p: &Problem, sources: &Sources, color: bool, width: Option<usize>) -> S
         let Some(source) = sources.get(*id) else { continue };
         let ranges: Vec<_> = places.iter().map(|place| source.range(place.span)).collect();
         if ranges.iter().any(|r| source.line_of(last_byte(r)) > MAX_LINES) {
-            return undrawn(p, sources, width);
+            return render_plain(p, sources, width);
         }
         let excerpt = Excerpt::new(source, &ranges);
-        let name = marker(names.len());
+        let name = source_marker(names.len());
         for (place, range) in places.iter().zip(&ranges) {
             last_line = last_line.max(source.line_of(last_byte(range)) + 1);
             let shown = excerpt.range(source, range);
@@ -305,11 +305,10 @@ fn drawn(p: &Problem, sources: &Sources, color: bool, width: Option<usize>) -> S
             let main = p.places.first().is_some_and(|first| std::ptr::eq(first, *place));
             let text = if place.label.is_empty() { "here" } else { place.label.as_str() };
             labels.push(
-                Label::new((name.clone(), shown)).with_message(tame(text)).with_order(order).with_color(if main {
-                    tint
-                } else {
-                    ariadne::Color::Blue
-                }),
+                Label::new((name.clone(), shown))
+                    .with_message(sanitise_text(text))
+                    .with_order(order)
+                    .with_color(if main { tint } else { ariadne::Color::Blue }),
             );
         }
         let first = places.first().and_then(|place| location(place, sources)).unwrap_or_default();
@@ -317,29 +316,30 @@ fn drawn(p: &Problem, sources: &Sources, color: bool, width: Option<usize>) -> S
         excerpts.push((name, excerpt.text));
     }
     if excerpts.is_empty() {
-        return undrawn(p, sources, width);
+        return render_plain(p, sources, width);
     }
 
-    let message = wrapped(&tame(&p.message), width, head(p).len(), 0);
-    let mut report = Report::build(kind, (marker(0), 0..0)).with_config(config).with_code(p.code).with_message(message);
+    let message = wrap_text(&sanitise_text(&p.message), width, heading(p).len(), 0);
+    let mut report =
+        Report::build(kind, (source_marker(0), 0..0)).with_config(config).with_code(p.code).with_message(message);
     report.add_labels(labels);
     if let Some(help) = &p.help {
         // The help text follows the line numbers, a bar and its title.
         let margin = last_line.to_string().len() + "  │ Help: ".chars().count();
-        report.set_help(wrapped(&tame(help), width.map(|width| width.saturating_sub(margin)), 0, 0));
+        report.set_help(wrap_text(&sanitise_text(help), width.map(|width| width.saturating_sub(margin)), 0, 0));
     }
     if let Some(note) = trace_note(p, sources) {
         report.set_note(note);
     }
     let mut out = Vec::new();
-    if report.finish().write(cache(excerpts), &mut out).is_err() {
-        return undrawn(p, sources, width);
+    if report.finish().write(ariadne_cache(excerpts), &mut out).is_err() {
+        return render_plain(p, sources, width);
     }
-    let text = place_names(&String::from_utf8_lossy(&out), &names);
+    let text = replace_markers(&String::from_utf8_lossy(&out), &names);
     text.lines().map(|line| line.trim_end().to_owned() + "\n").collect()
 }
 
-fn cache(excerpts: Vec<(String, String)>) -> impl ariadne::Cache<String> {
+fn ariadne_cache(excerpts: Vec<(String, String)>) -> impl ariadne::Cache<String> {
     let drawings: Vec<(String, Drawing<String>)> =
         excerpts.into_iter().map(|(id, text)| (id, Drawing::from(text))).collect();
     Excerpts(drawings)
@@ -360,7 +360,7 @@ impl ariadne::Cache<String> for Excerpts {
 }
 
 /// Replaces ariadne's `marker:line:column` by the true `name:line:column`.
-fn place_names(text: &str, names: &[String]) -> String {
+fn replace_markers(text: &str, names: &[String]) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
     while let Some((before, after)) = rest.split_once('\u{E000}') {
@@ -377,17 +377,17 @@ fn place_names(text: &str, names: &[String]) -> String {
 }
 
 /// Renders the same facts without a drawing.
-fn undrawn(p: &Problem, sources: &Sources, width: Option<usize>) -> String {
-    let head = head(p);
-    let mut out = format!("{head}{}\n", wrapped(&tame(&p.message), width, head.len(), 0));
+fn render_plain(p: &Problem, sources: &Sources, width: Option<usize>) -> String {
+    let head = heading(p);
+    let mut out = format!("{head}{}\n", wrap_text(&sanitise_text(&p.message), width, head.len(), 0));
     for place in p.places.iter().take(MAX_PLACES) {
         if let Some(at) = location(place, sources) {
             let sep = if place.label.is_empty() { "" } else { ": " };
-            let _ = writeln!(out, "  at {at}{sep}{}", tame(&place.label));
+            let _ = writeln!(out, "  at {at}{sep}{}", sanitise_text(&place.label));
         }
     }
     if let Some(help) = &p.help {
-        let help = wrapped(&tame(help), width.map(|width| width.saturating_sub(8)), 0, 0);
+        let help = wrap_text(&sanitise_text(help), width.map(|width| width.saturating_sub(8)), 0, 0);
         let _ = writeln!(out, "  Help: {}", help.replace('\n', "\n        "));
     }
     if let Some(note) = trace_note(p, sources) {
@@ -399,16 +399,16 @@ fn undrawn(p: &Problem, sources: &Sources, width: Option<usize>) -> String {
 /// Lists the callers, one per line. Consecutive calls from one place, as in recursion, are merged.
 fn trace_note(p: &Problem, sources: &Sources) -> Option<String> {
     let line = |c: &Caller| {
-        let place = c.source.map(|source| Place { source, span: c.span, label: String::new() });
+        let place = c.source.map(|source| LabelledSpan { source, span: c.span, label: String::new() });
         let at = place.and_then(|place| location(&place, sources));
         let at = at.map(|at| format!(" at {at}")).unwrap_or_default();
-        format!("called from {}{at}", tame(&c.name))
+        format!("called from {}{at}", sanitise_text(&c.name))
     };
     let mut hidden = p.more_callers;
     let mut notes = Vec::new();
     for calls in p.trace.chunk_by(|a, b| a == b) {
         match (calls.first(), calls.len()) {
-            _ if notes.len() >= TRACE => hidden += calls.len(),
+            _ if notes.len() >= MAX_CALLERS => hidden += calls.len(),
             (Some(call), 1) => notes.push(line(call)),
             (Some(call), n) => notes.push(format!("{}, {n} times", line(call))),
             (None, _) => {}
@@ -421,25 +421,25 @@ fn trace_note(p: &Problem, sources: &Sources) -> Option<String> {
 }
 
 /// Renders the output of `dbg`: a place and a text.
-pub(crate) fn remark(place: Option<&Place>, text: &str, sources: &Sources) -> String {
+pub(crate) fn render_debug(place: Option<&LabelledSpan>, text: &str, sources: &Sources) -> String {
     let at = place.and_then(|place| location(place, sources)).map(|at| format!("{at}:")).unwrap_or_default();
     // A text of several lines begins below the place, so that its columns stay aligned.
     let gap = if text.contains('\n') { "\n" } else { " " };
-    format!("{at}{}{}\n", if at.is_empty() { "" } else { gap }, tame(text))
+    format!("{at}{}{}\n", if at.is_empty() { "" } else { gap }, sanitise_text(text))
 }
 
 /// Renders a note, with its place if it has one.
-pub(crate) fn note(text: &str, place: Option<&Place>, sources: &Sources) -> String {
+pub(crate) fn render_note(text: &str, place: Option<&LabelledSpan>, sources: &Sources) -> String {
     let at = place.and_then(|place| location(place, sources)).map(|at| format!(" ({at})")).unwrap_or_default();
-    format!("note: {}{at}\n", tame(text))
+    format!("note: {}{at}\n", sanitise_text(text))
 }
 
 /// Cuts text from a program or a file to `MAX_MESSAGE` bytes, and replaces characters that control
 /// a terminal.
-pub(crate) fn tame(text: &str) -> String {
+pub(crate) fn sanitise_text(text: &str) -> String {
     let end = floor_boundary(text, MAX_MESSAGE);
     let mut out: String =
-        text.get(..end).unwrap_or_default().chars().map(|c| if c == '\n' { c } else { visible(c) }).collect();
+        text.get(..end).unwrap_or_default().chars().map(|c| if c == '\n' { c } else { visible_char(c) }).collect();
     if end < text.len() {
         let _ = write!(out, "… and {} bytes more", text.len() - end);
     }
@@ -447,7 +447,7 @@ pub(crate) fn tame(text: &str) -> String {
 }
 
 /// Replaces control characters, bidirectional marks and the placeholder characters by U+FFFD.
-fn visible(c: char) -> char {
+fn visible_char(c: char) -> char {
     match c {
         '\t' => '\t',
         '\u{2028}' | '\u{2029}' | '\u{200E}' | '\u{200F}' | '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}' => {

@@ -13,7 +13,7 @@ pub(crate) struct SourceId(usize);
 
 /// A text and its display name.
 #[derive(Debug)]
-pub(crate) struct Source {
+pub(crate) struct SourceText {
     /// The name before `:line:column`.
     pub(crate) name: String,
     /// The whole text.
@@ -28,7 +28,7 @@ pub(crate) struct Position {
     pub(crate) column: usize,
 }
 
-impl Source {
+impl SourceText {
     fn new(name: String, text: Arc<str>) -> Self {
         Self { name, text, line_starts: OnceCell::new() }
     }
@@ -92,7 +92,7 @@ pub(crate) fn floor_boundary(text: &str, at: usize) -> usize {
 /// All texts that a report can point into.
 #[derive(Debug, Default)]
 pub(crate) struct Sources {
-    sources: Vec<Source>,
+    sources: Vec<SourceText>,
 }
 
 impl Sources {
@@ -101,13 +101,13 @@ impl Sources {
         let (name, text) = (name.into(), text.into());
         let known = self.sources.iter().rposition(|s| s.name == name && s.text == text);
         SourceId(known.unwrap_or_else(|| {
-            self.sources.push(Source::new(name, text));
+            self.sources.push(SourceText::new(name, text));
             self.sources.len() - 1
         }))
     }
 
     /// Returns the text with that index.
-    pub(crate) fn get(&self, id: SourceId) -> Option<&Source> {
+    pub(crate) fn get(&self, id: SourceId) -> Option<&SourceText> {
         self.sources.get(id.0)
     }
 }

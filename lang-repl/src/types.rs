@@ -6,13 +6,13 @@ use std::sync::Arc;
 use lang_core::base::{GlobalName, ModuleName, Name};
 use lang_core::predicate::{Atom, Poly};
 use lang_core::runtime::{ConstructorTag, Store, Value};
-use lang_core::types::info::{TypeInfo, TypeInfoBody};
-use lang_core::types::ty::{FunType, Scalar, Signature, Type, TypeArg};
+use lang_core::types::ty::{FunType, GenericArg, Scalar, Signature, Type};
+use lang_core::types::type_info::{TypeInfo, TypeInfoBody};
 
-use crate::fit::{Datum, STACK_LEFT, STACK_MORE};
+use crate::fit::{Datum, STACK_GROWTH, STACK_RED_ZONE};
 
 /// A function that returns the value of a top-level `i64`.
-type Numbers<'a> = &'a dyn Fn(&GlobalName) -> Option<i64>;
+type GlobalIntegers<'a> = &'a dyn Fn(&GlobalName) -> Option<i64>;
 
 /// Returns a type of a signature with its sizes replaced by their values.
 pub(crate) fn with_sizes(ty: &Type, sizes: &[i64]) -> Type {
@@ -39,13 +39,13 @@ pub(crate) fn is_length(name: &GlobalName) -> bool {
 }
 
 /// Substitutes type arguments into a type of a type definition.
-pub(crate) fn instantiate(ty: &Type, args: &[TypeArg]) -> Type {
-    lang_core::types::lower::apply(ty, args)
+pub(crate) fn instantiate(ty: &Type, args: &[GenericArg]) -> Type {
+    lang_core::types::lower::instantiate_type_body(ty, args)
 }
 
 /// Returns a type with the sizes of a value. Sizes that neither the value nor a top-level `let`
 /// determines remain symbolic.
-pub(crate) fn concrete(ty: &Type, value: Option<&Value>, numbers: Numbers<'_>) -> Type {
+pub(crate) fn with_value_sizes(ty: &Type, value: Option<&Value>, numbers: GlobalIntegers<'_>) -> Type {
     let size = |p: &Poly| {
         p.substitute(&|atom| match atom {
             Atom::Global(name) => numbers(name).map(|n| Poly::constant(i128::from(n))),
@@ -53,10 +53,10 @@ pub(crate) fn concrete(ty: &Type, value: Option<&Value>, numbers: Numbers<'_>) -
         })
     };
     let number = |n: usize| Poly::constant(i128::try_from(n).unwrap_or(i128::MAX));
-    let part = |ty: &Type, value: Option<&Value>| concrete(ty, value, numbers);
+    let part = |ty: &Type, value: Option<&Value>| with_value_sizes(ty, value, numbers);
     match (ty, value) {
         (Type::Array(..), Some(Value::Array(array))) => {
-            let (dims, element) = ty.peel();
+            let (dims, element) = ty.split_array();
             let found = array.dims();
             // An array of arrays is a single value with more axes, so it has as many axes as the
             // type.
@@ -87,18 +87,18 @@ pub(crate) fn concrete(ty: &Type, value: Option<&Value>, numbers: Numbers<'_>) -
 
 /// Returns a closed type as text for a module that imports others by these aliases. `None` if it
 /// cannot be written there.
-pub(crate) fn spelled(ty: &Type, module: &ModuleName, aliases: &[(ModuleName, Name)]) -> Option<String> {
-    named(ty, module, aliases).map(|t| t.to_string())
+pub(crate) fn writable_text(ty: &Type, module: &ModuleName, aliases: &[(ModuleName, Name)]) -> Option<String> {
+    renamed_types(ty, module, aliases).map(|t| t.to_string())
 }
 
 /// Renames the types in a type as the module writes them; `None` if a part cannot be written.
-fn named(ty: &Type, module: &ModuleName, aliases: &[(ModuleName, Name)]) -> Option<Type> {
+fn renamed_types(ty: &Type, module: &ModuleName, aliases: &[(ModuleName, Name)]) -> Option<Type> {
     let closed = |p: &Poly| {
         let mut all = true;
         p.for_each_atom(&mut |a| all &= matches!(a, Atom::Arg(..)));
         all.then(|| p.clone())
     };
-    let go = |t: &Type| named(t, module, aliases);
+    let go = |t: &Type| renamed_types(t, module, aliases);
     Some(match ty {
         Type::Scalar(_) => ty.clone(),
         Type::Str | Type::Param(..) | Type::Meta(_) | Type::Error => return None,
@@ -114,8 +114,8 @@ fn named(ty: &Type, module: &ModuleName, aliases: &[(ModuleName, Name)]) -> Opti
         }
         Type::Data(name, args) => {
             let args = args.iter().map(|a| match a {
-                TypeArg::Type(t) => go(t).map(TypeArg::Type),
-                TypeArg::Size(p) => closed(p).map(TypeArg::Size),
+                GenericArg::Type(t) => go(t).map(GenericArg::Type),
+                GenericArg::Size(p) => closed(p).map(GenericArg::Size),
             });
             let args = args.collect::<Option<_>>()?;
             if name.module == *module || name.module.is_empty() {
@@ -129,19 +129,20 @@ fn named(ty: &Type, module: &ModuleName, aliases: &[(ModuleName, Name)]) -> Opti
 }
 
 /// Converts data to a value of a type. The caller must have checked the data against the type.
-pub(crate) fn value(
+pub(crate) fn value_of_datum(
     datum: &Datum,
     ty: &Type,
     infos: &dyn Fn(&GlobalName) -> Option<Arc<TypeInfo>>,
-    numbers: Numbers<'_>,
+    numbers: GlobalIntegers<'_>,
 ) -> Value {
     // Values of recursive types can be deep, so the stack grows.
-    let part =
-        |datum: &Datum, ty: &Type| stacker::maybe_grow(STACK_LEFT, STACK_MORE, || value(datum, ty, infos, numbers));
+    let part = |datum: &Datum, ty: &Type| {
+        stacker::maybe_grow(STACK_RED_ZONE, STACK_GROWTH, || value_of_datum(datum, ty, infos, numbers))
+    };
     match (datum, ty) {
         #[expect(clippy::cast_possible_truncation, reason = "an f32 is the nearest one to the number given")]
         (Datum::Real(x), Type::Scalar(Scalar::F32)) => Value::F32(*x as f32),
-        (Datum::Ready(value), _) => value.clone(),
+        (Datum::Converted(value), _) => value.clone(),
         (Datum::Real(x), _) => Value::F64(*x),
         (Datum::Int(n), _) => Value::I64(*n),
         (Datum::Bool(b), _) => Value::Bool(*b),
@@ -167,18 +168,18 @@ pub(crate) fn value(
             };
             Value::data(Arc::new(tag), values)
         }
-        (Datum::Array(_), _) => array(datum, ty, infos, numbers),
+        (Datum::Array(_), _) => array_of_datum(datum, ty, infos, numbers),
         (Datum::Tuple(_) | Datum::Ctor(..), _) => Value::unit(),
     }
 }
 
-fn array(
+fn array_of_datum(
     datum: &Datum,
     ty: &Type,
     infos: &dyn Fn(&GlobalName) -> Option<Arc<TypeInfo>>,
-    numbers: Numbers<'_>,
+    numbers: GlobalIntegers<'_>,
 ) -> Value {
-    let (extents, element) = ty.peel();
+    let (extents, element) = ty.split_array();
     let extents = extents.iter().map(|p| {
         let n = p.eval(&mut |atom| match atom {
             Atom::Global(name) => numbers(name),
@@ -188,7 +189,7 @@ fn array(
     });
     let dims: Vec<usize> = extents.collect();
     let mut leaves = Vec::new();
-    flatten(datum, dims.len(), &mut leaves);
+    collect_elements(datum, dims.len(), &mut leaves);
     let real = |d: &&Datum| if let Datum::Real(x) = d { *x } else { 0.0 };
     let made = match element {
         Type::Scalar(Scalar::F64) => Value::array(&dims, leaves.iter().map(real).collect::<Vec<f64>>()),
@@ -201,9 +202,10 @@ fn array(
         Type::Scalar(Scalar::Bool) => {
             Value::array(&dims, leaves.iter().map(|d| **d == Datum::Bool(true)).collect::<Vec<bool>>())
         }
-        _ => {
-            Value::array(&dims, Store::from_values(leaves.iter().map(|d| value(d, element, infos, numbers)).collect()))
-        }
+        _ => Value::array(
+            &dims,
+            Store::from_values(leaves.iter().map(|d| value_of_datum(d, element, infos, numbers)).collect()),
+        ),
     };
     // The data was checked, so its extents match.
     made.unwrap_or_else(Value::unit)
@@ -211,29 +213,29 @@ fn array(
 
 /// Collects the elements below `axes` axes, in row-major order. The data must have at least that
 /// many.
-fn flatten<'d>(datum: &'d Datum, axes: usize, out: &mut Vec<&'d Datum>) {
+fn collect_elements<'d>(datum: &'d Datum, axes: usize, out: &mut Vec<&'d Datum>) {
     match (datum, axes) {
-        (Datum::Array(items), 1..) => items.iter().for_each(|item| flatten(item, axes - 1, out)),
+        (Datum::Array(items), 1..) => items.iter().for_each(|item| collect_elements(item, axes - 1, out)),
         _ => out.push(datum),
     }
 }
 
 /// Returns an example literal of a type; `None` if it would need names of the program.
-pub(crate) fn example(ty: &Type) -> Option<String> {
+pub(crate) fn example_literal(ty: &Type) -> Option<String> {
     Some(match ty {
         Type::Scalar(Scalar::F64 | Scalar::F32) => "1.5".to_owned(),
         Type::Scalar(Scalar::I64) => "3".to_owned(),
         Type::Scalar(Scalar::Bool) => "true".to_owned(),
         Type::Array(_, element) => {
-            let element = example(element)?;
+            let element = example_literal(element)?;
             format!("[{element}, {element}]")
         }
         Type::Tuple(types) => {
-            let parts: Option<Vec<String>> = types.iter().map(example).collect();
+            let parts: Option<Vec<String>> = types.iter().map(example_literal).collect();
             format!("({})", parts?.join(", "))
         }
         Type::Record(fields) => {
-            let field = |(name, ty): &(Name, Type)| Some(format!("{name}: {}", example(ty)?));
+            let field = |(name, ty): &(Name, Type)| Some(format!("{name}: {}", example_literal(ty)?));
             let parts: Option<Vec<String>> = fields.iter().map(field).collect();
             format!("{{{}}}", parts?.join(", "))
         }

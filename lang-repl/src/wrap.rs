@@ -2,23 +2,23 @@
 //! words.
 
 /// The narrowest width at which text is wrapped.
-const NARROWEST: usize = 10;
+const MIN_WIDTH: usize = 10;
 
 /// Wraps a text at `width`; `None`: returns it unchanged. `before` characters precede its first
 /// line, and continuation lines are indented by `hang` blanks. Longer words are not broken.
-pub(crate) fn wrapped(text: &str, width: Option<usize>, before: usize, hang: usize) -> String {
+pub(crate) fn wrap_text(text: &str, width: Option<usize>, before: usize, hang: usize) -> String {
     let Some(width) = width else { return text.to_owned() };
     let mut out = String::new();
     for (n, line) in text.split('\n').enumerate() {
         let mut column = if n == 0 { before } else { 0 };
-        let room = width.max(NARROWEST + if n == 0 { before.max(hang) } else { hang });
+        let room = width.max(MIN_WIDTH + if n == 0 { before.max(hang) } else { hang });
         if n > 0 {
             out.push('\n');
         }
         // Leading blanks are part of the first word.
         let lead = line.len() - line.trim_start().len();
         let (blanks, words) = line.split_at_checked(lead).unwrap_or_default();
-        for (k, word) in unbroken(words).enumerate() {
+        for (k, word) in split_words(words).enumerate() {
             let long = word.chars().count();
             if k == 0 {
                 out.push_str(blanks);
@@ -40,7 +40,7 @@ pub(crate) fn wrapped(text: &str, width: Option<usize>, before: usize, hang: usi
 }
 
 /// Returns the words of a line. A declaration in backticks is one word, because it is to be copied.
-fn unbroken(line: &str) -> impl Iterator<Item = &str> {
+fn split_words(line: &str) -> impl Iterator<Item = &str> {
     let mut rest = Some(line);
     std::iter::from_fn(move || {
         let text = rest?;
@@ -54,7 +54,7 @@ fn unbroken(line: &str) -> impl Iterator<Item = &str> {
 
 /// Wraps a page of documentation at `width`; `None`: returns it unchanged. Paragraphs are filled,
 /// list entries continue below their text, and indented code stays as it is.
-pub(crate) fn page(text: &str, width: Option<usize>) -> String {
+pub(crate) fn wrap_page(text: &str, width: Option<usize>) -> String {
     if width.is_none() {
         return text.to_owned();
     }
@@ -63,7 +63,7 @@ pub(crate) fn page(text: &str, width: Option<usize>) -> String {
     let mut open: Option<(String, usize)> = None;
     let end = |open: &mut Option<(String, usize)>, out: &mut String| {
         if let Some((paragraph, hang)) = open.take() {
-            out.push_str(&wrapped(&paragraph, width, 0, hang));
+            out.push_str(&wrap_text(&paragraph, width, 0, hang));
             out.push('\n');
         }
     };
@@ -85,7 +85,7 @@ pub(crate) fn page(text: &str, width: Option<usize>) -> String {
             (_, Some((_, rest))) => {
                 end(&mut open, &mut out);
                 let hang = line.chars().count() - rest.chars().count();
-                out.push_str(&(wrapped(line, width, 0, hang) + "\n"));
+                out.push_str(&(wrap_text(line, width, 0, hang) + "\n"));
             }
             _ => {
                 end(&mut open, &mut out);
@@ -106,7 +106,7 @@ mod tests {
 
     #[track_caller]
     fn check(text: &str, (width, before, hang): (usize, usize, usize), expected: &str) {
-        assert_eq!(wrapped(text, Some(width), before, hang), expected);
+        assert_eq!(wrap_text(text, Some(width), before, hang), expected);
     }
 
     #[test]
@@ -119,15 +119,15 @@ mod tests {
         check("by this: `let x: [n]f64 = f(y)` and more", (20, 0, 2), "by this:\n  `let x: [n]f64 = f(y)`\n  and more");
         check("one  two ", (20, 0, 0), "one  two ");
         check("one\n\ntwo two two two two two two", (20, 0, 0), "one\n\ntwo two two two two\ntwo two");
-        assert_eq!(wrapped("one two three four five", None, 0, 0), "one two three four five");
+        assert_eq!(wrap_text("one two three four five", None, 0, 0), "one two three four five");
     }
 
     #[test]
     fn pages_are_filled() {
         let text = "A title\n\nA paragraph that\nhas two lines of text.\n\n    code stays as it is, even if long\n\n  name    what it is, in a line\n- an item that is longer than a line\n- one";
         let expected = "A title\n\nA paragraph that has two\nlines of text.\n\n    code stays as it is, even if long\n\n  name    what it is, in\n          a line\n- an item that is longer\n  than a line\n- one";
-        assert_eq!(page(text, Some(24)), expected);
-        assert_eq!(page(text, None), text);
-        assert_eq!(page(&page(text, Some(24)), Some(24)), expected);
+        assert_eq!(wrap_page(text, Some(24)), expected);
+        assert_eq!(wrap_page(text, None), text);
+        assert_eq!(wrap_page(&wrap_page(text, Some(24)), Some(24)), expected);
     }
 }

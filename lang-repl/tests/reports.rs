@@ -28,21 +28,21 @@ fn golden(name: &str) -> Map<String, Value> {
 
 /// The greatest difference between reals that agree: relative, and absolute.
 #[derive(Clone, Copy)]
-struct Tolerance(f64, f64);
+struct ReportTolerance(f64, f64);
 
 /// The tolerances of individual reports, and the default.
 struct Tolerances(Map<String, Value>);
 
 impl Tolerances {
-    fn of(&self, key: &str) -> Tolerance {
+    fn of(&self, key: &str) -> ReportTolerance {
         let found = self.0.get(key).unwrap_or(&self.0["*"]);
         assert!(found["why"].as_str().is_some_and(|why| !why.is_empty()), "the tolerance of {key} has no reason");
-        Tolerance(found["rtol"].as_f64().unwrap(), found["atol"].as_f64().unwrap_or(0.0))
+        ReportTolerance(found["rtol"].as_f64().unwrap(), found["atol"].as_f64().unwrap_or(0.0))
     }
 }
 
 /// Whether two values agree: reals within the tolerance, all others exactly.
-fn agree(found: &Value, wanted: &Value, tolerance: Tolerance) -> bool {
+fn agree(found: &Value, wanted: &Value, tolerance: ReportTolerance) -> bool {
     match (found, wanted) {
         (Value::Number(x), Value::Number(y)) if x.is_f64() || y.is_f64() => {
             let (x, y) = (x.as_f64().unwrap(), y.as_f64().unwrap());

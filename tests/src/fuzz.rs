@@ -29,7 +29,7 @@ use crate::run::MAIN;
 /// If a property does not hold.
 pub fn check_front(text: &str) {
     for token in &lex(text).tokens {
-        inside(text, token.span, "a token");
+        check_span(text, token.span, "a token");
     }
     let found = diagnostics(text);
     if let Ok(formatted) = format(text) {
@@ -43,9 +43,9 @@ pub fn check_front(text: &str) {
         known_throughout(text);
     }
     for diagnostic in &found {
-        inside(text, diagnostic.span, diagnostic.code.name());
+        check_span(text, diagnostic.span, diagnostic.code.name());
         for label in diagnostic.related.iter().filter(|l| l.module.as_ref().is_none_or(|m| m == MAIN)) {
-            inside(text, label.span, diagnostic.code.name());
+            check_span(text, label.span, diagnostic.code.name());
         }
     }
 }
@@ -55,7 +55,7 @@ pub fn check_front(text: &str) {
 /// # Panics
 /// If the interpreter panics.
 pub fn check_run(text: &str) {
-    let watch = Watch::start();
+    let watch = MutantWatchdog::start();
     watch.see(text.to_owned());
     run(text, &watch.interrupt);
 }
@@ -76,7 +76,7 @@ fn run(text: &str, interrupt: &AtomicBool) {
 pub fn check_mutants(corpus: &[String], seed: u64, count: u64) {
     let mut random = Random::new(seed);
     let mut edited = Session::new();
-    let watch = Watch::start();
+    let watch = MutantWatchdog::start();
     for number in 0..count {
         let text = mutant(&mut random, corpus);
         watch.see(format!("mutant {number} of seed {seed}:\n--------\n{text}\n--------"));
@@ -101,13 +101,13 @@ fn limits() -> RunLimits {
 
 /// **Watchdog.** Holds the text that is being checked and prints it if the check panics or exceeds
 /// [`PATIENCE`]; then it ends the process.
-struct Watch {
+struct MutantWatchdog {
     current: Arc<Mutex<(Instant, String)>>,
     interrupt: Arc<AtomicBool>,
     done: Arc<AtomicBool>,
 }
 
-impl Watch {
+impl MutantWatchdog {
     fn start() -> Self {
         let watch = Self {
             current: Arc::new(Mutex::new((Instant::now(), String::new()))),
@@ -136,7 +136,7 @@ impl Watch {
     }
 }
 
-impl Drop for Watch {
+impl Drop for MutantWatchdog {
     fn drop(&mut self) {
         self.done.store(true, Ordering::Relaxed);
         if std::thread::panicking() {
@@ -166,6 +166,6 @@ fn diagnostics(text: &str) -> Vec<Diagnostic> {
     session.diagnostics(MAIN)
 }
 
-fn inside(text: &str, span: Span, what: &str) {
+fn check_span(text: &str, span: Span, what: &str) {
     assert!(text.get(span.range()).is_some(), "{what} points outside the text, at {span:?}");
 }

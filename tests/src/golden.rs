@@ -204,14 +204,14 @@ pub fn json_of_parts(ty: &CoreType, parts: &[Arc<IrTensor>]) -> Value {
             _ => Value::Null,
         }
     }
-    fn made(ty: &CoreType, parts: &[Arc<IrTensor>], at: &mut Vec<usize>) -> Value {
+    fn nested_json(ty: &CoreType, parts: &[Arc<IrTensor>], at: &mut Vec<usize>) -> Value {
         match ty {
             CoreType::Tuple(types, labels) => {
                 let mut first = 0;
                 let mut items = Vec::new();
                 for ty in types.iter() {
                     let count = ty.leaves().len();
-                    items.push(made(ty, parts.get(first..first + count).unwrap_or_default(), at));
+                    items.push(nested_json(ty, parts.get(first..first + count).unwrap_or_default(), at));
                     first += count;
                 }
                 match labels {
@@ -231,7 +231,7 @@ pub fn json_of_parts(ty: &CoreType, parts: &[Arc<IrTensor>]) -> Value {
                 let mut items = Vec::new();
                 for i in 0..count {
                     at.push(i);
-                    items.push(made(inner, parts, at));
+                    items.push(nested_json(inner, parts, at));
                     at.pop();
                 }
                 items.into()
@@ -243,5 +243,5 @@ pub fn json_of_parts(ty: &CoreType, parts: &[Arc<IrTensor>]) -> Value {
             }
         }
     }
-    made(ty, parts, &mut Vec::new())
+    nested_json(ty, parts, &mut Vec::new())
 }

@@ -9,7 +9,7 @@ use lang_core::syntax::docs::{DefinitionDocs, DocsPart, ModuleDocs, split_exampl
 use lang_core::syntax::parser::{is_incomplete, parse_expr, parse_item};
 use lang_core::syntax::split::ItemKind;
 
-use crate::literate::{self, Kind};
+use crate::literate::{self, BlockKind};
 use crate::run;
 
 /// The first line of a generated page, up to the name of its source.
@@ -40,7 +40,7 @@ pub fn check(session: &mut Session, module: &str, text: &str) -> (Vec<String>, S
         }
         let mut shows = false;
         let seen = literate::check(&format!("{}\n", definition.docs), |blocks, at| {
-            let example = blocks.get(at).filter(|block| block.kind == Kind::Program);
+            let example = blocks.get(at).filter(|block| block.kind == BlockKind::Program);
             let output = example.map_or_else(String::new, |block| see(session, module, &block.text));
             shows |= !output.is_empty();
             output
@@ -87,7 +87,7 @@ fn see(session: &mut Session, module: &str, example: &str) -> String {
     if module != PRELUDE {
         program.push_str(&format!("import {module}\n"));
     }
-    run::see_in(session, &program)
+    run::output_in_session(session, &program)
 }
 
 /// Splits an example into inputs, each with the end of its last line. A line begins an input unless

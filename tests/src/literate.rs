@@ -24,7 +24,7 @@ use std::path::{Path, PathBuf};
 
 /// The treatment of a block of Iverson.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Kind {
+pub enum BlockKind {
     /// Checked and run.
     Program,
     /// A module of this name, checked as part of the programs that import it.
@@ -39,7 +39,7 @@ pub enum Kind {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Block {
     /// The treatment of the block.
-    pub kind: Kind,
+    pub kind: BlockKind,
     /// Its text.
     pub text: String,
     /// The line of the page on which the text starts, from 1.
@@ -111,7 +111,7 @@ fn blank(lines: &[&str], from: usize, to: usize) -> bool {
     lines.get(from..to).is_some_and(|between| between.iter().all(|l| l.trim().is_empty()))
 }
 
-fn kind(attribute: &str, before: &str) -> Result<Kind, String> {
+fn kind(attribute: &str, before: &str) -> Result<BlockKind, String> {
     let excused = |word: &str| {
         let reason = before.strip_prefix("<!-- ").and_then(|l| l.strip_prefix(word)).and_then(|l| l.strip_prefix(": "));
         match reason {
@@ -120,11 +120,11 @@ fn kind(attribute: &str, before: &str) -> Result<Kind, String> {
         }
     };
     match attribute {
-        "" => Ok(Kind::Program),
-        "fragment" => excused("fragment").map(|()| Kind::Fragment),
-        "nocheck" => excused("nocheck").map(|()| Kind::Unchecked),
+        "" => Ok(BlockKind::Program),
+        "fragment" => excused("fragment").map(|()| BlockKind::Fragment),
+        "nocheck" => excused("nocheck").map(|()| BlockKind::Unchecked),
         other => match other.strip_prefix("file=") {
-            Some(name) => Ok(Kind::Module(name.into())),
+            Some(name) => Ok(BlockKind::Module(name.into())),
             None => Err(format!("unknown attribute `{other}`")),
         },
     }
@@ -217,7 +217,7 @@ pub fn updating() -> bool {
 /// # Panics
 /// If the file cannot be written.
 #[expect(clippy::panic, reason = "a test goes no further")]
-pub fn settle(path: &Path, now: &str, wanted: &str, faults: &mut Vec<String>) {
+pub fn compare_or_update(path: &Path, now: &str, wanted: &str, faults: &mut Vec<String>) {
     if now == wanted {
         return;
     }
@@ -233,7 +233,7 @@ pub fn settle(path: &Path, now: &str, wanted: &str, faults: &mut Vec<String>) {
 /// # Panics
 /// If the list is not empty.
 #[track_caller]
-pub fn none(faults: &[String]) {
+pub fn assert_no_faults(faults: &[String]) {
     assert!(
         faults.is_empty(),
         "{}\n\n{} faults; `cargo xtask bless` records what is shown now",
@@ -244,7 +244,7 @@ pub fn none(faults: &[String]) {
 
 #[cfg(test)]
 mod tests {
-    use super::{Kind, blocks, check};
+    use super::{BlockKind, blocks, check};
 
     const PAGE: &str = "# Title\n\n```iverson\ndo 1\n```\n\n```output\n1\n```\ntext\n```sh\nls\n```\n```iverson,file=a.iv\ndef f() -> i64 = 1\n```\n";
 
@@ -253,7 +253,7 @@ mod tests {
         let found = blocks(PAGE).unwrap();
         assert_eq!(found.len(), 2);
         assert_eq!((found[0].text.as_str(), found[0].output.as_str(), found[0].line), ("do 1\n", "1\n", 4));
-        assert_eq!(found[1].kind, Kind::Module("a.iv".into()));
+        assert_eq!(found[1].kind, BlockKind::Module("a.iv".into()));
     }
 
     #[test]

@@ -142,7 +142,7 @@ const DICTIONARY: &[&str] = &[
 /// Returns a text that a few random mutations make of one or two texts of the corpus.
 pub fn mutant(random: &mut Random, corpus: &[String]) -> String {
     let mut text = random.pick(corpus).cloned().unwrap_or_default();
-    for _ in 0..=random.below(4) {
+    for _ in 0..=random.number_below(4) {
         let other = random.pick(corpus).map(String::as_str).unwrap_or_default();
         text = mutate(random, &text, other);
         let mut end = text.len().min(LONGEST);
@@ -155,7 +155,7 @@ pub fn mutant(random: &mut Random, corpus: &[String]) -> String {
 }
 
 fn mutate(random: &mut Random, text: &str, other: &str) -> String {
-    match random.below(10) {
+    match random.number_below(10) {
         0 => replace(text, tokens(random, text, 4), ""),
         1 => {
             let (start, end) = tokens(random, text, 8);
@@ -184,7 +184,7 @@ fn mutate(random: &mut Random, text: &str, other: &str) -> String {
         6 => {
             let (start, end) = tokens(random, text, 3);
             let piece = text.get(start..end).unwrap_or_default().to_owned();
-            replace(text, (start, end), &format!("{piece} ").repeat(1 + random.below(400)))
+            replace(text, (start, end), &format!("{piece} ").repeat(1 + random.number_below(400)))
         }
         7 => {
             let at = boundary(random, text);
@@ -211,8 +211,8 @@ fn mutate(random: &mut Random, text: &str, other: &str) -> String {
 /// Returns the byte range of one to `most` neighbouring tokens.
 fn tokens(random: &mut Random, text: &str, most: usize) -> (usize, usize) {
     let all = lex(text).tokens;
-    let first = random.below(all.len());
-    let last = (first + random.below(most)).min(all.len().saturating_sub(1));
+    let first = random.number_below(all.len());
+    let last = (first + random.number_below(most)).min(all.len().saturating_sub(1));
     match (all.get(first), all.get(last)) {
         (Some(a), Some(b)) => (a.span.range().start, b.span.range().end),
         _ => (0, 0),
@@ -224,7 +224,7 @@ fn word(random: &mut Random) -> &'static str {
 }
 
 fn boundary(random: &mut Random, text: &str) -> usize {
-    let mut at = random.below(text.len() + 1);
+    let mut at = random.number_below(text.len() + 1);
     while !text.is_char_boundary(at) {
         at -= 1;
     }

@@ -21,14 +21,14 @@ impl Random {
     }
 
     /// Returns a number below `n`, or 0 if `n` is 0.
-    pub fn below(&mut self, n: usize) -> usize {
+    pub fn number_below(&mut self, n: usize) -> usize {
         let n = u64::try_from(n).unwrap_or(u64::MAX).max(1);
         usize::try_from(self.number() % n).unwrap_or(0)
     }
 
     /// Returns one of these elements, or `None` if the slice is empty.
     pub fn pick<'a, T>(&mut self, from: &'a [T]) -> Option<&'a T> {
-        from.get(self.below(from.len()))
+        from.get(self.number_below(from.len()))
     }
 
     /// Returns one of these elements, or `otherwise` if the slice is empty.
@@ -38,7 +38,7 @@ impl Random {
 
     /// Returns true with probability `1 / n`.
     pub fn once_in(&mut self, n: usize) -> bool {
-        self.below(n) == 0
+        self.number_below(n) == 0
     }
 }
 

@@ -21,12 +21,12 @@ pub fn diagnostic(module: &str, text: &str, diagnostic: &Diagnostic) -> String {
         Severity::Error => "error",
         Severity::Warning => "warning",
     };
-    let place = Place::of(text, diagnostic.span);
+    let place = SourceSpan::of(text, diagnostic.span);
     let at = position(module, text, diagnostic.span);
     let mut out = format!("{severity}[{}]: {}\n --> {at}\n", diagnostic.code, diagnostic.message);
     let here = |label: &RelatedLabel| label.module.as_ref().is_none_or(|m| m == module);
-    let related: Vec<(Place<'_>, &RelatedLabel)> =
-        diagnostic.related.iter().filter(|l| here(l)).map(|l| (Place::of(text, l.span), l)).collect();
+    let related: Vec<(SourceSpan<'_>, &RelatedLabel)> =
+        diagnostic.related.iter().filter(|l| here(l)).map(|l| (SourceSpan::of(text, l.span), l)).collect();
     let last = related.iter().map(|(place, _)| place.line).fold(place.line, usize::max);
     let width = last.to_string().len();
     out.push_str(&place.shown(width));
@@ -54,7 +54,7 @@ pub fn diagnostic(module: &str, text: &str, diagnostic: &Diagnostic) -> String {
 /// main one.
 #[must_use]
 pub fn position(module: &str, text: &str, span: Span) -> String {
-    let place = Place::of(text, span);
+    let place = SourceSpan::of(text, span);
     let of = if module == MAIN { String::new() } else { format!("{}:", named(module)) };
     format!("{of}{}:{}", place.line, place.column)
 }
@@ -71,7 +71,7 @@ pub fn diagnostics(module: &str, text: &str, list: &[Diagnostic]) -> String {
 
 /// The start of a span and the part of its first line that it covers. Columns count characters,
 /// from 1.
-struct Place<'a> {
+struct SourceSpan<'a> {
     line: usize,
     column: usize,
     source: &'a str,
@@ -80,7 +80,7 @@ struct Place<'a> {
     more: bool,
 }
 
-impl<'a> Place<'a> {
+impl<'a> SourceSpan<'a> {
     fn of(text: &'a str, span: Span) -> Self {
         let range = span.range();
         let start = range.start.min(text.len());

@@ -23,7 +23,7 @@ use lang_core::syntax::split::{ItemKind, split};
 use lang_core::types::ty::Type;
 use lang_jit::Jit;
 
-use crate::literate::{Block, Kind};
+use crate::literate::{Block, BlockKind};
 use crate::render;
 
 /// The module name of a program that is one file.
@@ -43,31 +43,31 @@ pub fn see_block(blocks: &[Block], at: usize) -> String {
     let modules: Vec<(&str, &str)> = blocks
         .iter()
         .filter_map(|other| match &other.kind {
-            Kind::Module(name) => Some((name.as_str(), other.text.as_str())),
-            Kind::Program | Kind::Fragment | Kind::Unchecked => None,
+            BlockKind::Module(name) => Some((name.as_str(), other.text.as_str())),
+            BlockKind::Program | BlockKind::Fragment | BlockKind::Unchecked => None,
         })
         .collect();
     match &block.kind {
-        Kind::Program => see(&block.text, &modules),
-        Kind::Module(name) => render::diagnostics(name, &block.text, &load(&modules).diagnostics(name)),
-        Kind::Fragment => split(&block.text)
+        BlockKind::Program => program_output(&block.text, &modules),
+        BlockKind::Module(name) => render::diagnostics(name, &block.text, &load(&modules).diagnostics(name)),
+        BlockKind::Fragment => split(&block.text)
             .iter()
             .flat_map(|item| parse_item(&item.text).diagnostics.into_iter().map(|d| d.shift(item.start)))
             .map(|d| render::diagnostic(MAIN, &block.text, &d))
             .collect(),
-        Kind::Unchecked => String::new(),
+        BlockKind::Unchecked => String::new(),
     }
 }
 
 /// Returns the output of a program that may import these modules.
 #[must_use]
-pub fn see(text: &str, modules: &[(&str, &str)]) -> String {
-    see_in(&mut load(modules), text)
+pub fn program_output(text: &str, modules: &[(&str, &str)]) -> String {
+    output_in_session(&mut load(modules), text)
 }
 
 /// Returns the output of a program that may import the modules of a session.
 #[must_use]
-pub fn see_in(session: &mut Session, text: &str) -> String {
+pub fn output_in_session(session: &mut Session, text: &str) -> String {
     session.set_text(MAIN, text);
     let mut diagnostics = session.diagnostics(MAIN);
     if diagnostics.iter().all(|d| !d.is_error()) {
@@ -91,22 +91,22 @@ fn load(modules: &[(&str, &str)]) -> Session {
 /// Runs the main module of a session and returns its output. The module must have no errors.
 #[must_use]
 pub fn run(session: &Session, limits: RunLimits, interrupt: &AtomicBool) -> String {
-    shown(Run::new(session, MAIN.into(), limits, interrupt))
+    shown(ModuleRun::new(session, MAIN.into(), limits, interrupt))
 }
 
 /// Same as [`run`], but with the compiled evaluation that `ways` selects.
 #[must_use]
-pub fn run_generated(session: &Session, ways: &Ways) -> String {
+pub fn run_generated(session: &Session, ways: &CompiledEvaluation) -> String {
     run_generated_until(session, ways, &AtomicBool::new(false))
 }
 
 /// Same as [`run_generated`], until `interrupt` is set.
 #[must_use]
-pub fn run_generated_until(session: &Session, ways: &Ways, interrupt: &AtomicBool) -> String {
-    shown(Run { ways: Some(ways), ..Run::new(session, MAIN.into(), limits(), interrupt) })
+pub fn run_generated_until(session: &Session, ways: &CompiledEvaluation, interrupt: &AtomicBool) -> String {
+    shown(ModuleRun { ways: Some(ways), ..ModuleRun::new(session, MAIN.into(), limits(), interrupt) })
 }
 
-fn shown(mut run: Run<'_>) -> String {
+fn shown(mut run: ModuleRun<'_>) -> String {
     match run.main_module() {
         // The value `()` of a `main` is not shown, because such a `main` only runs checks.
         Ok(Some(value)) if !run.main_is_unit() => run.show(&value),
@@ -132,9 +132,9 @@ pub fn value_of_main(session: &Session, module: &str) -> Result<Value, String> {
 ///
 /// # Errors
 /// As [`value_of_main`].
-pub fn value_of_main_after(session: &Session, module: &str, prepare: Prepare<'_>) -> Result<Value, String> {
+pub fn value_of_main_after(session: &Session, module: &str, prepare: InterpreterSetup<'_>) -> Result<Value, String> {
     let interrupt = AtomicBool::new(false);
-    let mut run = Run { prepare, ..Run::new(session, module.into(), limits(), &interrupt) };
+    let mut run = ModuleRun { prepare, ..ModuleRun::new(session, module.into(), limits(), &interrupt) };
     match run.main_module() {
         Ok(value) => value.ok_or_else(|| format!("{module} has no `main` without parameters")),
         Err(failure) => {
@@ -146,7 +146,7 @@ pub fn value_of_main_after(session: &Session, module: &str, prepare: Prepare<'_>
 
 /// The compiled evaluation of a run, and its record.
 #[derive(Default, Debug)]
-pub struct Ways {
+pub struct CompiledEvaluation {
     /// Whether machine code runs loops and calls too. If false, only derivatives are evaluated
     /// outside the interpreter, by the engine.
     pub native: bool,
@@ -156,7 +156,7 @@ pub struct Ways {
     pub outside: RefCell<Vec<NoCoreForm>>,
 }
 
-impl Ways {
+impl CompiledEvaluation {
     /// Machine code for every part that has a compiled form, as in production.
     #[must_use]
     pub fn native() -> Self {
@@ -177,9 +177,9 @@ impl Ways {
 ///
 /// # Errors
 /// As [`value_of_main`].
-pub fn value_of_main_generated(session: &Session, module: &str, ways: &Ways) -> Result<Value, String> {
+pub fn value_of_main_generated(session: &Session, module: &str, ways: &CompiledEvaluation) -> Result<Value, String> {
     let interrupt = AtomicBool::new(false);
-    let mut run = Run { ways: Some(ways), ..Run::new(session, module.into(), limits(), &interrupt) };
+    let mut run = ModuleRun { ways: Some(ways), ..ModuleRun::new(session, module.into(), limits(), &interrupt) };
     match run.main_module() {
         Ok(value) => value.ok_or_else(|| format!("{module} has no `main` without parameters")),
         Err(failure) => {
@@ -196,7 +196,7 @@ pub fn globals<'m>(session: &Session, modules: impl IntoIterator<Item = &'m str>
     let interrupt = AtomicBool::new(false);
     let mut values = HashMap::new();
     for module in modules {
-        let mut run = Run { values, ..Run::new(session, "no module".into(), limits(), &interrupt) };
+        let mut run = ModuleRun { values, ..ModuleRun::new(session, "no module".into(), limits(), &interrupt) };
         let _ = run.module(&module.into());
         values = run.values;
     }
@@ -204,12 +204,12 @@ pub fn globals<'m>(session: &Session, modules: impl IntoIterator<Item = &'m str>
 }
 
 /// A function that changes the settings of an interpreter before it runs.
-pub type Prepare<'p> = &'p dyn Fn(&mut Interp<'_>);
+pub type InterpreterSetup<'p> = &'p dyn Fn(&mut Interp<'_>);
 
 /// A run in progress.
-struct Run<'s> {
-    prepare: Prepare<'s>,
-    ways: Option<&'s Ways>,
+struct ModuleRun<'s> {
+    prepare: InterpreterSetup<'s>,
+    ways: Option<&'s CompiledEvaluation>,
     session: &'s Session,
     main: ModuleName,
     limits: RunLimits,
@@ -219,7 +219,7 @@ struct Run<'s> {
     out: String,
 }
 
-impl<'s> Run<'s> {
+impl<'s> ModuleRun<'s> {
     fn new(session: &'s Session, main: ModuleName, limits: RunLimits, interrupt: &'s AtomicBool) -> Self {
         Self {
             prepare: &|_| {},
@@ -271,7 +271,7 @@ impl<'s> Run<'s> {
     /// Computes the `let`s of imported modules that an item needs, each after those that it needs
     /// itself.
     fn needs(&mut self, item: &ItemRef) -> Result<(), Box<Failure>> {
-        let uses = self.session.resolved(item).map(|r| r.uses.clone()).unwrap_or_default();
+        let uses = self.session.resolved(item).map(|r| r.referenced_items.clone()).unwrap_or_default();
         for used in uses.iter().filter_map(|name| self.session.item(name)) {
             if used.module == lang_core::session::PRELUDE || !self.done.insert(used.global.clone()) {
                 continue;
@@ -298,7 +298,7 @@ impl<'s> Run<'s> {
             }
             return Ok(None);
         }
-        let silent = checked.body.root.is_none_or(|root| body.acts() && is_unit(&checked.body.nodes[root].ty));
+        let silent = checked.body.root.is_none_or(|root| body.has_effects() && is_unit(&checked.body.nodes[root].ty));
         Ok((!silent).then_some(value))
     }
 
@@ -320,13 +320,13 @@ impl<'s> Run<'s> {
         let outside = |why: &NoCoreForm, _: Option<Derivative>| {
             self.ways.into_iter().for_each(|ways| ways.outside.borrow_mut().push(why.clone()));
         };
-        let programs = self.ways.map(Ways::programs).unwrap_or_default();
+        let programs = self.ways.map(CompiledEvaluation::programs).unwrap_or_default();
         let generated = CompiledEvaluator::new(self.session, &globals, programs, &outside);
         let mut host = Console { session: self.session, out: &mut self.out };
         let mut interp = Interp::new(&program, &mut host, self.limits, self.interrupt);
         (self.prepare)(&mut interp);
         match self.ways {
-            Some(Ways { native: true, .. }) => interp.offload_expressions(&generated),
+            Some(CompiledEvaluation { native: true, .. }) => interp.offload_expressions(&generated),
             Some(_) => interp.offload_derivatives(&generated),
             None => {}
         }
@@ -340,12 +340,12 @@ impl<'s> Run<'s> {
     /// Returns the report of a failure, with the calls that led to it.
     fn report(&self, failure: &Failure) -> String {
         let blame = Blame::new(failure, |_, _| true);
-        let (start, text) = place(self.session, blame.item);
+        let (start, text) = item_start(self.session, blame.item);
         let mut diagnostic = failure.diagnostic().label(blame.label);
         diagnostic.span = blame.span;
         let mut report = render::diagnostic(&blame.item.module, &text, &diagnostic.shift(start));
         let at = |(caller, span): &(GlobalName, Span)| {
-            let (start, text) = place(self.session, caller);
+            let (start, text) = item_start(self.session, caller);
             render::position(&caller.module, &text, span.shift(start))
         };
         if let Some((item, span, _)) = blame.library_site {
@@ -370,7 +370,7 @@ impl<'s> Run<'s> {
 }
 
 /// Returns the start of an item in its module's text, and that text.
-fn place(session: &Session, item: &GlobalName) -> (u32, Arc<str>) {
+fn item_start(session: &Session, item: &GlobalName) -> (u32, Arc<str>) {
     let start = session.item(item).map_or(0, |item| item.start);
     (start, session.text(&item.module).unwrap_or_default())
 }
@@ -388,7 +388,7 @@ impl Host for Console<'_> {
     }
 
     fn debug(&mut self, item: &GlobalName, span: Span, text: &str) {
-        let (start, module) = place(self.session, item);
+        let (start, module) = item_start(self.session, item);
         // A text of several lines begins on a new line.
         let gap = if text.contains('\n') { "\n" } else { " " };
         let at = render::position(&item.module, &module, span.shift(start));

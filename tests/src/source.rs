@@ -21,9 +21,9 @@ use lang_core::source::{self, DerivativeMode, PrintedDerivative};
 use lang_core::types::ty::SizeSource;
 
 use crate::golden::{self, Tolerance};
-use crate::middle::forms::{All, Forms};
-use crate::middle::judge::FUEL;
-use crate::middle::probe::Silent;
+use crate::middle::form_laws::FUEL;
+use crate::middle::forms::{EvaluatorFunctions, SessionForms};
+use crate::middle::interpreter_oracle::SilentHost;
 use crate::middle::values::{
     arguments, computed, draw_tangent, part_as_is as part, size_of, sizes_among, tangent_type,
 };
@@ -70,7 +70,7 @@ pub fn probe(def: &str, made: &PrintedDerivative, which: DerivativeMode) -> Stri
 
 /// The result of a comparison.
 #[derive(Debug, Default)]
-pub struct Compared {
+pub struct DerivativeComparison {
     /// The number of points at which the values agreed.
     pub values: u32,
     /// The number of points at which both failed, or the interpreter's derivative alone.
@@ -94,7 +94,7 @@ fn run(
 ) -> (Result<Computed, String>, OperationCounts) {
     let program = SessionProgram::new(session, globals);
     let interrupt = AtomicBool::new(false);
-    let mut host = Silent;
+    let mut host = SilentHost;
     let limits = RunLimits { max_calls: 1000, max_elements: 1 << 20, max_bytes: 1 << 26, ..RunLimits::default() };
     let mut interp = Interp::new(&program, &mut host, limits, &interrupt);
     interp.start_counting();
@@ -108,15 +108,15 @@ fn run(
 /// drawn.
 fn point(
     random: &mut Random,
-    forms: &Forms<'_>,
+    forms: &SessionForms<'_>,
     stages: &Stages,
     made: &PrintedDerivative,
     which: DerivativeMode,
     fixed: Option<i64>,
-) -> Option<Point> {
+) -> Option<DerivativePoint> {
     let core = &stages.core;
     let count = core.sizes.len() + sizes_among(core).len();
-    let mut size = || fixed.unwrap_or_else(|| i64::try_from(random.below(5)).unwrap_or(0));
+    let mut size = || fixed.unwrap_or_else(|| i64::try_from(random.number_below(5)).unwrap_or(0));
     let all: Vec<i64> = (0..count).map(|_| size()).collect();
     let args = arguments(random, core, &all)?;
     let sizes: Vec<i64> = all.iter().take(core.sizes.len()).copied().collect();
@@ -136,13 +136,13 @@ fn point(
         given.push(computed(&value, &tangent_type(ty), &of)?);
         values.push(value);
     }
-    Some(Point { sizes, given, args, beside: values })
+    Some(DerivativePoint { sizes, given, args, beside: values })
 }
 
 /// Returns a value of the result's type, which has the shape of a cotangent. A result with sum
 /// types is the actual value, because the cotangent must have its constructors; else it is zero.
 fn result(
-    forms: &Forms<'_>,
+    forms: &SessionForms<'_>,
     stages: &Stages,
     sizes: &[i64],
     args: &[IrValue],
@@ -156,7 +156,7 @@ fn result(
         InputSource::Param(k) => Some(part(args.get(*k as usize)?, &input.leaf.path)),
         _ => None,
     });
-    let all = All(forms);
+    let all = EvaluatorFunctions(forms);
     let mut evaluator = SsaEvaluator::new(&all, FUEL);
     let parts = evaluator.call(ssa, sizes, parts.collect::<Option<_>>()?).ok()?;
     Some(from_tensors(&ssa.result, &parts.iter().map(|p| IrTensor::clone(p)).collect::<Vec<_>>()))
@@ -172,7 +172,7 @@ fn holds_sum(ty: &CoreType) -> bool {
 
 /// A point: the sizes and arguments of the interpreter, and the same arguments for the evaluators
 /// of forms.
-struct Point {
+struct DerivativePoint {
     sizes: Vec<i64>,
     given: Vec<Computed>,
     args: Vec<IrValue>,
@@ -181,11 +181,11 @@ struct Point {
 
 /// Returns the work of a derivative in Tensor SSA at a point.
 fn work_in_ssa(
-    forms: &Forms<'_>,
+    forms: &SessionForms<'_>,
     stages: &Stages,
     made: &PrintedDerivative,
     which: DerivativeMode,
-    at: &Point,
+    at: &DerivativePoint,
 ) -> Option<u64> {
     let ssa = source::derivative_ssa(&forms.module, &stages.ssa.callee, which).ok()??;
     let parts = ssa.inputs.iter().filter(|i| i.source.is_passed()).map(|input| {
@@ -201,7 +201,7 @@ fn work_in_ssa(
             InputSource::Global(_) => return None,
         })
     });
-    let all = All(forms);
+    let all = EvaluatorFunctions(forms);
     let mut evaluator = SsaEvaluator::new(&all, FUEL);
     evaluator.call(&ssa, &at.sizes, parts.collect::<Option<_>>()?).ok()?;
     Some(evaluator.counts.work)
@@ -242,9 +242,9 @@ pub fn compare(
     other: &str,
     tolerance: Tolerance,
     points: &[Option<i64>],
-) -> Result<Compared, String> {
-    let mut compared = Compared::default();
-    let forms = Forms::new(session, globals);
+) -> Result<DerivativeComparison, String> {
+    let mut compared = DerivativeComparison::default();
+    let forms = SessionForms::new(session, globals);
     let mut random = Random::new(23);
     let (first, second) = (GlobalName::new(&def.module, &made.name), GlobalName::new(&def.module, other));
     for fixed in points {

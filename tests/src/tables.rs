@@ -4,7 +4,7 @@
 
 use lang_core::resolve::builtin::Builtin;
 use lang_core::resolve::forms::{Const, Derivative, Form, LoadOption, PlotKind, PlotOption};
-use lang_core::resolve::scalar_fn::{Domain, ScalarFn};
+use lang_core::resolve::scalar_fn::{ScalarDomain, ScalarFn};
 use lang_core::session::PRELUDE;
 use lang_core::syntax::docs::{self, DefinitionDocs, ModuleDocs};
 
@@ -33,9 +33,9 @@ fn table(name: &str, modules: &[(&str, String)]) -> Option<String> {
             .iter()
             .map(|f| {
                 let domain = match f.domain() {
-                    Domain::Real => "real",
-                    Domain::Num => "num",
-                    Domain::Int => "int",
+                    ScalarDomain::Real => "real",
+                    ScalarDomain::Num => "num",
+                    ScalarDomain::Int => "int",
                 };
                 let names: Vec<String> = f.arguments().iter().map(|x| format!("`{}`", x.name)).collect();
                 let accuracy = f.accuracy().map(|a| format!("{}, {}", a.double, a.single)).unwrap_or_default();

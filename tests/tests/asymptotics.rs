@@ -8,13 +8,13 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use expect_test::{Expect, expect};
-use iverson_tests::middle::forms::{All, Forms, Middle as _};
-use iverson_tests::middle::given::Given;
+use iverson_tests::middle::call_inputs::CallInputs;
+use iverson_tests::middle::forms::{EvaluatorFunctions, FormProvider as _, SessionForms};
 use lang_core::ad::{is_real, real_inputs, real_outputs};
 use lang_core::base::GlobalName;
 use lang_core::eval::eval_ssa::SsaEvaluator;
 use lang_core::ir::core::{DerivativeKind, FunctionKey};
-use lang_core::ir::cost::count_cost;
+use lang_core::ir::counted_cost::count_cost;
 use lang_core::ir::ssa::{Rhs, SsaFunction};
 use lang_core::runtime::OperationCounts;
 use lang_core::session::Session;
@@ -33,24 +33,24 @@ fn callee(name: &str) -> Arc<FunctionKey> {
     Arc::new(FunctionKey::new(GlobalName::new("t", name), Vec::new()))
 }
 
-fn adjoint(forms: &Forms<'_>, name: &str) -> Arc<SsaFunction> {
+fn adjoint(forms: &SessionForms<'_>, name: &str) -> Arc<SsaFunction> {
     let ssa = forms.ssa(&callee(name)).expect("it has forms");
     let derived = callee(name)
         .derivative(DerivativeKind::Adjoint { outputs: real_outputs(&ssa).into(), wrt: real_inputs(&ssa).into() });
     forms.ssa(&Arc::new(derived)).expect("it has an adjoint")
 }
 
-fn forward(forms: &Forms<'_>, name: &str) -> Arc<SsaFunction> {
+fn forward(forms: &SessionForms<'_>, name: &str) -> Arc<SsaFunction> {
     let ssa = forms.ssa(&callee(name)).expect("it has forms");
     let derived = callee(name).derivative(DerivativeKind::Forward(real_inputs(&ssa).into()));
     forms.ssa(&Arc::new(derived)).expect("it has a forward derivative")
 }
 
 /// Returns the counts of a function at sizes: the implicit sizes, then integer arguments.
-fn counts(forms: &Forms<'_>, name: &str, ssa: &SsaFunction, sizes: &[i64]) -> OperationCounts {
+fn counts(forms: &SessionForms<'_>, name: &str, ssa: &SsaFunction, sizes: &[i64]) -> OperationCounts {
     let stages = forms.stages(&callee(name)).expect("it has forms");
-    let given = Given::drawn(&stages.core, ssa, sizes, &|_| 1.0).expect("it has arguments");
-    let world = All(forms);
+    let given = CallInputs::drawn(&stages.core, ssa, sizes, &|_| 1.0).expect("it has arguments");
+    let world = EvaluatorFunctions(forms);
     let mut evaluator = SsaEvaluator::new(&world, FUEL);
     evaluator.call(ssa, &given.sizes, given.tensors).expect("it has a value");
     evaluator.counts
@@ -61,7 +61,7 @@ fn counts(forms: &Forms<'_>, name: &str, ssa: &SsaFunction, sizes: &[i64]) -> Op
 fn growth(out: &mut String, text: &str, name: &str, sizes: &dyn Fn(i64) -> Vec<i64>) {
     let session = session(text);
     let globals = HashMap::new();
-    let forms = Forms::new(&session, &globals);
+    let forms = SessionForms::new(&session, &globals);
     let (value, back) = (forms.ssa(&callee(name)).expect("it has forms"), adjoint(&forms, name));
     let _ = writeln!(out, "{name}");
     let mut last: Option<[u64; 4]> = None;
@@ -98,12 +98,12 @@ fn check(out: &str, expected: Expect) {
 fn kept(out: &mut String, text: &str, name: &str, most: u64) {
     let session = session(text);
     let globals = HashMap::new();
-    let forms = Forms::new(&session, &globals);
+    let forms = SessionForms::new(&session, &globals);
     let (value, back) = (forms.ssa(&callee(name)).expect("it has forms"), adjoint(&forms, name));
     let stages = forms.stages(&callee(name)).expect("it has forms");
     let _ = writeln!(out, "{name}");
     for n in [8, 16, 32, 64] {
-        let given = Given::drawn(&stages.core, &back, &[n], &|_| 1.0).expect("it has arguments");
+        let given = CallInputs::drawn(&stages.core, &back, &[n], &|_| 1.0).expect("it has arguments");
         let cost = count_cost(&back, &given.locals, &|callee| forms.ssa(callee), FUEL).expect("it has a cost");
         let steps = counts(&forms, name, &value, &[n]).iterations;
         let _ = writeln!(out, "  {n:>3}: {steps:>6} iterations, {:>6} bytes", cost.stored_bytes);
@@ -333,7 +333,7 @@ fn chosen_terms() {
     // The forward derivative searches for the position too, and does no other work.
     let session = session(CHOSEN);
     let globals = HashMap::new();
-    let forms = Forms::new(&session, &globals);
+    let forms = SessionForms::new(&session, &globals);
     for (name, sizes) in [("greatest", vec![64]), ("row_greatest", vec![16, 4]), ("filtered", vec![64])] {
         let value = counts(&forms, name, &forms.ssa(&callee(name)).expect("it has forms"), &sizes);
         let tangent = counts(&forms, name, &forward(&forms, name), &sizes);
@@ -358,7 +358,7 @@ fn written_out() {
         );
         let session = session(&text);
         let globals = HashMap::new();
-        let forms = Forms::new(&session, &globals);
+        let forms = SessionForms::new(&session, &globals);
         for name in ["skipped", "copies"] {
             let back = adjoint(&forms, name);
             let c = counts(&forms, name, &back, &[]);
@@ -408,7 +408,7 @@ fn linear_dag() {
 ",
     );
     let globals = HashMap::new();
-    let forms = Forms::new(&session, &globals);
+    let forms = SessionForms::new(&session, &globals);
     let value = forms.ssa(&callee("f")).expect("it has forms");
     let of = |ssa: &SsaFunction| counts(&forms, "f", ssa, &[]).work;
     // A derivative also computes the values, which a linear program does not need, so their work is
@@ -433,7 +433,7 @@ fn chains_of_definitions() {
         }
         let session = session(&text);
         let globals = HashMap::new();
-        let forms = Forms::new(&session, &globals);
+        let forms = SessionForms::new(&session, &globals);
         let entry = format!("f{n}");
         let (mut statements, mut callees) = (0, Vec::new());
         let mut open = vec![adjoint(&forms, &entry)];

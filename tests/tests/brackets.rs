@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 use iverson_tests::golden::Tolerances;
 use iverson_tests::random::{Random, count, first, seed};
-use iverson_tests::run::{Ways, numbers, value_of_main, value_of_main_generated};
+use iverson_tests::run::{CompiledEvaluation, numbers, value_of_main, value_of_main_generated};
 use lang_core::session::Session;
 
 /// The number of programs, and the number of forms that must occur in them.
@@ -26,13 +26,13 @@ const READS: &[&str] = &["x[i]", "y[i]", "x[(i + 1) % n]", "y[k[i]]", "x[n - 1 -
 const PREDICATES: &[&str] =
     &["i % 2 == 0", "i < 3", "k[i] < i", "y[i] < 0.5", "x[i] > 0", "i != 1", "k[i] == i || i > 4"];
 
-struct Draw {
+struct BracketGenerator {
     random: Random,
     /// The number of occurrences of each form.
     drawn: BTreeMap<&'static str, usize>,
 }
 
-impl Draw {
+impl BracketGenerator {
     fn note(&mut self, form: &'static str) {
         *self.drawn.entry(form).or_default() += 1;
     }
@@ -44,8 +44,8 @@ impl Draw {
     /// Draws a product. A bracket may precede each factor except a divisor.
     fn product(&mut self, depth: usize) -> String {
         let mut text = self.factor(depth, true);
-        for _ in 0..1 + self.random.below(3) {
-            if self.random.below(4) == 0 {
+        for _ in 0..1 + self.random.number_below(3) {
+            if self.random.number_below(4) == 0 {
                 self.note("quotient");
                 text = format!("{text} / {}", self.factor(depth, false));
             } else {
@@ -56,19 +56,19 @@ impl Draw {
     }
 
     fn factor(&mut self, depth: usize, may_be_masked: bool) -> String {
-        if may_be_masked && self.random.below(3) == 0 {
+        if may_be_masked && self.random.number_below(3) == 0 {
             self.note("bracket");
             return format!("[{}] * {}", self.one(PREDICATES), self.factor(depth, false));
         }
         let Some(depth) = depth.checked_sub(1) else {
-            if self.random.below(12) == 0 {
+            if self.random.number_below(12) == 0 {
                 self.note("read that may fail");
                 return "y[k[i] + e]".to_owned();
             }
             self.note("read");
             return self.one(READS).to_owned();
         };
-        match self.random.below(9) {
+        match self.random.number_below(9) {
             0 => {
                 self.note("literal");
                 self.one(&["0.0", "2.0", "inf", "0.25"]).to_owned()
@@ -105,7 +105,7 @@ impl Draw {
 
     fn program(&mut self) -> String {
         let n = self.random.pick_or(EXTENTS, 40);
-        let terms: Vec<String> = (0..1 + self.random.below(2)).map(|_| self.product(2)).collect();
+        let terms: Vec<String> = (0..1 + self.random.number_below(2)).map(|_| self.product(2)).collect();
         format!(
             "def f(x: [n]f64, y: [n]f64, k: [n]i64, e: i64) -> [n]f64 = for i: {}\n\
              def main() =\n\
@@ -114,14 +114,14 @@ impl Draw {
              \x20 let k = for i < {n}: (i * 7 + 2) % {n}\n\
              \x20 in f(x, y, k, {})\n",
             terms.join(" + "),
-            self.random.below(2)
+            self.random.number_below(2)
         )
     }
 }
 
 #[test]
 fn a_false_bracket_makes_its_product_zero_on_every_path() {
-    let mut draw = Draw { random: Random::new(0), drawn: BTreeMap::new() };
+    let mut draw = BracketGenerator { random: Random::new(0), drawn: BTreeMap::new() };
     let tolerances = Tolerances::of("machine code").expect("they can be read");
     let allowed = tolerances.get("whole programs");
     let (mut native, mut zeros, mut nans, mut failed, mut omitted) = (0, 0, 0, 0, 0);
@@ -134,7 +134,7 @@ fn a_false_bracket_makes_its_product_zero_on_every_path() {
         let wrong: Vec<String> =
             session.diagnostics("drawn.iv").iter().filter(|d| d.is_error()).map(|d| d.message.clone()).collect();
         assert!(wrong.is_empty(), "program {n}: {wrong:?}\n{program}");
-        let ways = Ways::native();
+        let ways = CompiledEvaluation::native();
         let wanted = value_of_main(&session, "drawn.iv");
         let found = value_of_main_generated(&session, "drawn.iv", &ways);
         native += ways.tally.get().evaluated;

@@ -13,7 +13,7 @@
 
 use lang_core::base::GlobalName;
 use lang_core::session::Session;
-use lang_core::types::tree::{Expr, Place, Subscript};
+use lang_core::types::tree::{TypedExpr, TypedSubscript, TypedUpdateTarget};
 
 fn session(text: &str) -> Session {
     let mut s = Session::new();
@@ -37,19 +37,21 @@ fn proves(text: &str, wanted: &[bool]) {
     let s = session(text);
     let checked = s.checked(&GlobalName::new("t.iv", "f")).expect("it has a body");
     let mut found = Vec::new();
-    let mut subscripts = |subs: &[Subscript]| {
+    let mut subscripts = |subs: &[TypedSubscript]| {
         for s in subs {
             match s {
-                Subscript::At { proved, .. } | Subscript::Range { proved, .. } => found.push(*proved),
-                Subscript::Whole => {}
+                TypedSubscript::Index { is_proved: proved, .. } | TypedSubscript::Range { is_proved: proved, .. } => {
+                    found.push(*proved)
+                }
+                TypedSubscript::FullAxis => {}
             }
         }
     };
     for (_, node) in checked.body.nodes.iter() {
         match &node.kind {
-            Expr::Index(_, subs) => subscripts(subs),
-            Expr::With(_, updates) => updates.iter().for_each(|u| {
-                if let Place::Index(subs) = &u.place {
+            TypedExpr::Index(_, subs) => subscripts(subs),
+            TypedExpr::With(_, updates) => updates.iter().for_each(|u| {
+                if let TypedUpdateTarget::Index(subs) = &u.target {
                     subscripts(subs);
                 }
             }),
@@ -64,7 +66,8 @@ fn proves(text: &str, wanted: &[bool]) {
 fn verifies(text: &str, count: usize) {
     let s = session(text);
     let checked = s.checked(&GlobalName::new("t.iv", "f")).expect("it has a body");
-    let checks = checked.body.nodes.iter().map(|(_, n)| if let Expr::Checked(c, _) = &n.kind { c.len() } else { 0 });
+    let checks =
+        checked.body.nodes.iter().map(|(_, n)| if let TypedExpr::Checked(c, _) = &n.kind { c.len() } else { 0 });
     assert_eq!(checks.sum::<usize>(), count, "{text}");
 }
 

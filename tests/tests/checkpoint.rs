@@ -8,16 +8,16 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use expect_test::{Expect, expect};
-use iverson_tests::middle::forms::{All, Forms, Middle as _};
-use iverson_tests::middle::given::Given;
-use iverson_tests::middle::machine::agrees;
-use iverson_tests::run::{MAIN, Ways, limits, run, run_generated};
+use iverson_tests::middle::call_inputs::CallInputs;
+use iverson_tests::middle::engine_oracle::agrees;
+use iverson_tests::middle::forms::{EvaluatorFunctions, FormProvider as _, SessionForms};
+use iverson_tests::run::{CompiledEvaluation, MAIN, limits, run, run_generated};
 use lang_core::ad::{real_inputs, real_outputs};
 use lang_core::base::GlobalName;
 use lang_core::eval::eval_ssa::{IrTensor, SsaEvaluator};
 use lang_core::exec::offload::OffloadCounts;
 use lang_core::ir::core::{DerivativeKind, FunctionKey};
-use lang_core::ir::cost::{CountedCost, count_cost};
+use lang_core::ir::counted_cost::{CountedCost, count_cost};
 use lang_core::ir::ssa::SsaFunction;
 use lang_core::ir::value::IrValue;
 use lang_core::session::Session;
@@ -132,7 +132,7 @@ fn callee() -> Arc<FunctionKey> {
 }
 
 /// Returns the function, its adjoint, and the adjoint of that.
-fn derived(forms: &Forms<'_>) -> [Arc<SsaFunction>; 3] {
+fn derived(forms: &SessionForms<'_>) -> [Arc<SsaFunction>; 3] {
     let mut callee = callee();
     let mut all = Vec::new();
     for _ in 0..3 {
@@ -144,16 +144,16 @@ fn derived(forms: &Forms<'_>) -> [Arc<SsaFunction>; 3] {
     all.try_into().expect("three")
 }
 
-fn given(forms: &Forms<'_>, ssa: &SsaFunction, sizes: &[i64]) -> Given {
+fn draw_inputs(forms: &SessionForms<'_>, ssa: &SsaFunction, sizes: &[i64]) -> CallInputs {
     let stages = forms.stages(&callee()).expect("it has forms");
     let seed = |k: usize| 0.7 + f64::from(u32::try_from(k % 5).unwrap_or(0));
-    Given::drawn(&stages.core, ssa, sizes, &seed).expect("it has arguments")
+    CallInputs::drawn(&stages.core, ssa, sizes, &seed).expect("it has arguments")
 }
 
 /// Returns the parts of the result by the evaluator, after a check that the engine agrees.
-fn values(forms: &Forms<'_>, ssa: &Arc<SsaFunction>, sizes: &[i64]) -> Vec<Arc<IrTensor>> {
-    let Given { sizes, tensors, .. } = given(forms, ssa, sizes);
-    let world = All(forms);
+fn values(forms: &SessionForms<'_>, ssa: &Arc<SsaFunction>, sizes: &[i64]) -> Vec<Arc<IrTensor>> {
+    let CallInputs { sizes, tensors, .. } = draw_inputs(forms, ssa, sizes);
+    let world = EvaluatorFunctions(forms);
     let found = SsaEvaluator::new(&world, FUEL).call(ssa, &sizes, tensors.clone());
     agrees(forms, ssa, &sizes, &tensors, found.as_ref().map(Vec::as_slice)).expect("the engine gives the same");
     found.map_err(|why| format!("{why:?}\n{ssa}")).expect("it has a value")
@@ -179,12 +179,12 @@ fn values_and_gradients_are_the_same() {
     let globals = HashMap::new();
     for (text, all) in PROGRAMS {
         let plain = session(&text.replace('@', ""));
-        let plain = Forms::new(&plain, &globals);
+        let plain = SessionForms::new(&plain, &globals);
         let wanted = derived(&plain);
         for kept in KEPT {
             let kept_text = text.replace('@', kept);
             let other = session(&kept_text);
-            let other = Forms::new(&other, &globals);
+            let other = SessionForms::new(&other, &globals);
             let found = derived(&other);
             assert!(found[1].to_string().contains(".state "), "{kept_text}\n{}", found[1]);
             for sizes in *all {
@@ -217,7 +217,7 @@ do hessian(f, wrt: w)(x, 0.5)
     let mut shown = Vec::new();
     for kept in ["", "checkpoint: ", "checkpoint 5: "] {
         let session = session(&text.replace('@', kept));
-        let ways = Ways::default();
+        let ways = CompiledEvaluation::default();
         shown.push(run_generated(&session, &ways));
         assert_eq!(
             OffloadCounts { lowered: 0, ..ways.tally.get() },
@@ -241,7 +241,7 @@ def f(x: [n]f64, k: i64) -> f64 = checkpoint k: fold s = 1.0 for t < n: sin(s + 
 do grad(f)([1.0, 2.0], 0)
 ";
     let session = session(text);
-    let shown = run_generated(&session, &Ways::default());
+    let shown = run_generated(&session, &CompiledEvaluation::default());
     assert!(shown.contains("E0511"), "{shown}");
     let mut session = Session::new();
     session.set_text("t", "def f(x: [n]f64) -> f64 = checkpoint 0: fold s = 1.0 for t < n: sin(s + x[t])");
@@ -252,10 +252,10 @@ do grad(f)([1.0, 2.0], 0)
 fn costs(text: &str, sizes: &[i64]) -> [CountedCost; 2] {
     let session = session(text);
     let globals = HashMap::new();
-    let forms = Forms::new(&session, &globals);
+    let forms = SessionForms::new(&session, &globals);
     let [value, adjoint, _] = derived(&forms);
     [value, adjoint].map(|ssa| {
-        let cost = count_cost(&ssa, &given(&forms, &ssa, sizes).locals, &|callee| forms.ssa(callee), FUEL);
+        let cost = count_cost(&ssa, &draw_inputs(&forms, &ssa, sizes).locals, &|callee| forms.ssa(callee), FUEL);
         cost.map_err(|why| format!("{why:?}\n{ssa}")).expect("it has a cost")
     })
 }

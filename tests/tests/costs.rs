@@ -8,8 +8,8 @@ use std::sync::Arc;
 use expect_test::expect_file;
 use iverson_tests::golden;
 use iverson_tests::literate;
-use iverson_tests::middle::formulas::has_symbols;
-use iverson_tests::middle::probe::types;
+use iverson_tests::middle::cost_formulas::has_symbols;
+use iverson_tests::middle::interpreter_oracle::types;
 use lang_core::ad::{real_inputs, real_outputs};
 use lang_core::base::GlobalName;
 use lang_core::certify::{CertificateVerdict, IncomparableReason};
@@ -28,7 +28,7 @@ fn shown(of: &Formula, cost: &CostFormulas) -> String {
     of.math_text(&cost.positive_context(), &cost.names)
 }
 
-fn told(cost: &CostFormulas) -> String {
+fn cost_line(cost: &CostFormulas) -> String {
     let total = &cost.total;
     let mut line = format!("work {}; iterations {}", shown(&total.work, cost), shown(&total.iterations, cost));
     if !total.tests.pieces().is_empty() {
@@ -114,7 +114,7 @@ fn every_definition_has_its_cost() {
             let callee = Arc::new(FunctionKey::new(def.clone(), types(&signature)));
             let Ok(stages) = session.stages(&callee) else { continue };
             let cost = session.cost(&callee).expect("it has a cost");
-            let _ = writeln!(text, "{}.{}: {}", module.trim_end_matches(".iv"), item.name, told(&cost));
+            let _ = writeln!(text, "{}.{}: {}", module.trim_end_matches(".iv"), item.name, cost_line(&cost));
             all += 1;
             exact += u32::from(cost.symbols.is_empty());
             let (wrt, of) = (real_inputs(&stages.ssa), real_outputs(&stages.ssa));
@@ -143,7 +143,7 @@ fn every_definition_has_its_cost() {
                 CertificateVerdict::Refuted { term, .. } => format!("{found} by {term}"),
                 CertificateVerdict::Unknown(why) => format!("{found}: {why:?}"),
             };
-            let _ = writeln!(text, "  adjoint: {}; factor {factor}", told(&cost));
+            let _ = writeln!(text, "  adjoint: {}; factor {factor}", cost_line(&cost));
         }
     }
     let summary = format!("{exact} of {all} by sizes alone; certificates: {verdicts:?}\n");

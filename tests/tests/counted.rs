@@ -14,17 +14,17 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use iverson_tests::golden;
-use iverson_tests::middle::forms::Forms;
-use iverson_tests::middle::formulas::{Formulas, Run, has_symbols};
-use iverson_tests::middle::given::Given;
-use iverson_tests::middle::judge::{Broken, FUEL};
-use iverson_tests::middle::probe::types;
+use iverson_tests::middle::call_inputs::CallInputs;
+use iverson_tests::middle::cost_formulas::{CostedRun, DefinitionCosts, has_symbols};
+use iverson_tests::middle::form_laws::{BrokenLaw, FUEL};
+use iverson_tests::middle::forms::SessionForms;
+use iverson_tests::middle::interpreter_oracle::types;
 use iverson_tests::middle::values::sizes_among;
 use iverson_tests::random::{Random, count, seed};
 use iverson_tests::run::globals;
 use lang_core::ad::{real_inputs, real_outputs};
 use lang_core::base::GlobalName;
-use lang_core::eval::eval::EvalError;
+use lang_core::eval::eval_core::EvalError;
 use lang_core::ir::core::{CoreFunction, DerivativeKind, FunctionKey};
 use lang_core::ir::ssa::SsaFunction;
 use lang_core::predicate::Atom;
@@ -104,7 +104,7 @@ const FEW: u64 = 30_000;
 
 /// The number of comparisons, by kind.
 #[derive(Default, Debug)]
-struct Tally {
+struct FormulaCounts {
     definitions: usize,
     /// Definitions and derivatives.
     functions: usize,
@@ -169,7 +169,7 @@ fn small(count: usize, everything: bool) -> AllSizes {
             .flat_map(move |k| (below..8).map(move |n| (0..count).map(|j| if j == k { n } else { others }).collect()))
     });
     let mut random = Random::new(seed());
-    let mut draw = move || (0..count).map(|_| i64::try_from(random.below(8)).unwrap_or(0)).collect();
+    let mut draw = move || (0..count).map(|_| i64::try_from(random.number_below(8)).unwrap_or(0)).collect();
     let drawn = (0..SOME).map(move |_| draw());
     Box::new(combinations(count, below).chain(alone).chain(drawn))
 }
@@ -187,7 +187,8 @@ fn few(count: usize) -> AllSizes {
 
 /// Draws larger sizes whose product is at most the limit of visited tuples.
 fn larger(random: &mut Random, count: usize) -> Vec<i64> {
-    let mut sizes: Vec<i64> = (0..count).map(|_| i64::try_from(random.below(LARGEST + 1)).unwrap_or(0)).collect();
+    let mut sizes: Vec<i64> =
+        (0..count).map(|_| i64::try_from(random.number_below(LARGEST + 1)).unwrap_or(0)).collect();
     while sizes.iter().map(|n| n.unsigned_abs().max(1)).product::<u64>() > LARGE {
         sizes.iter_mut().max().into_iter().for_each(|n| *n /= 2);
     }
@@ -214,32 +215,32 @@ fn is_untold(ssa: &SsaFunction) -> bool {
 }
 
 struct Comparison<'m> {
-    forms: &'m Forms<'m>,
-    formulas: Formulas<'m>,
+    forms: &'m SessionForms<'m>,
+    formulas: DefinitionCosts<'m>,
     random: Random,
     /// The number of larger sizes for a definition.
     many: u64,
     /// A filter of definitions by their number of sizes.
     wanted: fn(usize) -> bool,
-    tally: Tally,
+    tally: FormulaCounts,
     /// Definitions without forms, because they take functions or for other reasons.
     formless: Vec<String>,
     /// Definitions without a value at any of the sizes.
     valueless: Vec<String>,
     /// Definitions with runs that ran out of fuel at small sizes.
     long: Vec<String>,
-    broken: Vec<Broken>,
+    broken: Vec<BrokenLaw>,
 }
 
 impl<'m> Comparison<'m> {
-    fn new(forms: &'m Forms<'m>, many: u64) -> Self {
+    fn new(forms: &'m SessionForms<'m>, many: u64) -> Self {
         Self {
             forms,
-            formulas: Formulas::new(forms),
+            formulas: DefinitionCosts::new(forms),
             random: Random::new(seed()),
             many,
             wanted: |_| true,
-            tally: Tally::default(),
+            tally: FormulaCounts::default(),
             formless: Vec::new(),
             valueless: Vec::new(),
             long: Vec::new(),
@@ -252,7 +253,7 @@ impl<'m> Comparison<'m> {
     fn at(&mut self, core: &CoreFunction, ssa: &Arc<SsaFunction>, sizes: &[i64], fuel: u64) -> Option<bool> {
         let seed = |k: usize| 0.75 + f64::from(u32::try_from(k % 5).unwrap_or(0));
         let mut found = false;
-        for given in [Given::drawn(core, ssa, sizes, &seed)?, Given::tame(core, ssa, sizes, &seed)?] {
+        for given in [CallInputs::drawn(core, ssa, sizes, &seed)?, CallInputs::tame(core, ssa, sizes, &seed)?] {
             let run = match self.formulas.run(ssa, &given.sizes, &given.tensors, fuel).expect("it has a cost") {
                 Ok(run) => run,
                 Err(EvalError::OutOfFuel) => {
@@ -263,7 +264,7 @@ impl<'m> Comparison<'m> {
                 Err(EvalError::CheckFailed(_) | EvalError::IllFormed("an input")) => continue,
                 Err(stopped) => {
                     let how = format!("{stopped:?} at {sizes:?}\n{ssa}");
-                    self.broken.push(Broken { law: "it is evaluated".to_owned(), how });
+                    self.broken.push(BrokenLaw { law: "it is evaluated".to_owned(), how });
                     continue;
                 }
             };
@@ -277,13 +278,13 @@ impl<'m> Comparison<'m> {
         Some(found)
     }
 
-    fn run(&mut self, ssa: &SsaFunction, run: &Run<'_>, sizes: &[i64]) {
+    fn run(&mut self, ssa: &SsaFunction, run: &CostedRun<'_>, sizes: &[i64]) {
         self.broken.extend(run.agrees(ssa).err());
         let (span, kept) = (run.greatest(&run.cost.span), run.greatest(&run.cost.stored_bytes));
         let exactly = kept == Some(run.kept.into());
         if !exactly && !run.cost.stored_bytes.formulas().iter().any(has_symbols) {
             let how = format!("{kept:?} of {:?}, not {} at {sizes:?}\n{ssa}", run.cost.stored_bytes, run.kept);
-            self.broken.push(Broken { law: "what is kept is what sizes tell".to_owned(), how });
+            self.broken.push(BrokenLaw { law: "what is kept is what sizes tell".to_owned(), how });
         }
         let tally = &mut self.tally;
         tally.runs += 1;
@@ -317,7 +318,7 @@ impl<'m> Comparison<'m> {
             self.tally.by_sizes += usize::from(cost.symbols.is_empty());
             functions.push(ssa);
         }
-        let Tally { runs, long, sizes: seen, without, .. } = self.tally;
+        let FormulaCounts { runs, long, sizes: seen, without, .. } = self.tally;
         for sizes in sizes(variables) {
             let each: Vec<Option<bool>> = functions.iter().map(|ssa| self.at(core, ssa, &sizes, fuel)).collect();
             if each.contains(&Some(true)) {
@@ -354,7 +355,7 @@ impl<'m> Comparison<'m> {
 
     /// Fails if a comparison differs. Returns the tally, the definitions without forms, and those
     /// without values or with exhausted fuel at small sizes.
-    fn all(self) -> (Tally, Vec<String>, Vec<String>) {
+    fn all(self) -> (FormulaCounts, Vec<String>, Vec<String>) {
         self.agrees();
         println!("{:#?}", self.tally);
         (self.tally, self.formless, [self.valueless, self.long].concat())
@@ -376,14 +377,14 @@ fn definitions(session: &Session, module: &str) -> Vec<Arc<FunctionKey>> {
 const FEW_SIZES: usize = 4;
 
 /// Compares the listed definitions whose number of sizes satisfies `wanted`.
-fn listed(wanted: fn(usize) -> bool) -> (Tally, Vec<String>, Vec<String>) {
+fn listed(wanted: fn(usize) -> bool) -> (FormulaCounts, Vec<String>, Vec<String>) {
     let programs = golden::programs().expect("the programs can be read");
     let mut session = golden::session(&programs);
     session.set_text("calls.iv", CALLS);
     let problems = session.diagnostics("calls.iv");
     assert!(problems.iter().all(|d| !d.is_error()), "{problems:?}");
     let globals = globals(&session, DEFINITIONS.iter().map(|(module, _)| *module));
-    let forms = Forms::new(&session, &globals);
+    let forms = SessionForms::new(&session, &globals);
     let mut all = Comparison::new(&forms, (count(0) / 20_000).clamp(4, 50));
     all.wanted = wanted;
     let everything = count(0) >= ALL;
@@ -410,7 +411,7 @@ fn listed_definitions_at_all_small_sizes() {
     );
     // The counts may grow. A lower one means that fewer cases are compared, or that the cost of a
     // definition now depends on data.
-    let Tally { definitions, functions, by_sizes, sizes, runs, exact, larger, .. } = tally;
+    let FormulaCounts { definitions, functions, by_sizes, sizes, runs, exact, larger, .. } = tally;
     assert!(definitions >= 160 && functions >= 460 && by_sizes >= 250, "{tally:?}");
     assert!(sizes >= 12_700 && runs >= 52_000 && exact >= 24_000 && larger >= 1_450, "{tally:?}");
 }
@@ -419,7 +420,7 @@ fn listed_definitions_at_all_small_sizes() {
 fn listed_definitions_with_many_sizes() {
     let (tally, _, without) = listed(|sizes| sizes > FEW_SIZES);
     assert!(without.is_empty(), "no values: {without:?}");
-    let Tally { definitions, functions, by_sizes, sizes, runs, .. } = tally;
+    let FormulaCounts { definitions, functions, by_sizes, sizes, runs, .. } = tally;
     assert!(definitions >= 4 && functions >= 12 && by_sizes >= 10 && sizes >= 10_600 && runs >= 35_000, "{tally:?}");
 }
 
@@ -430,13 +431,13 @@ fn every_definition_at_some_sizes() {
     let modules = LIBRARY.iter().map(|(name, _)| (*name).to_owned());
     let modules: Vec<String> = modules.chain(programs.keys().map(|n| golden::module(n))).collect();
     let globals = globals(&session, modules.iter().map(String::as_str));
-    let forms = Forms::new(&session, &globals);
+    let forms = SessionForms::new(&session, &globals);
     let mut all = Comparison::new(&forms, 0);
     for def in modules.iter().flat_map(|module| definitions(&session, module)) {
         all.definition(&def, &few, FEW);
     }
     let (tally, ..) = all.all();
-    let Tally { definitions, functions, by_sizes, runs, exact, kept, kept_exactly, .. } = tally;
+    let FormulaCounts { definitions, functions, by_sizes, runs, exact, kept, kept_exactly, .. } = tally;
     assert!(definitions >= 1100 && functions >= 2690 && by_sizes >= 1800, "{tally:?}");
     assert!(runs >= 29_000 && exact >= 16_000 && kept >= 1500 && kept_exactly >= 1500, "{tally:?}");
 }

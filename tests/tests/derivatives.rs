@@ -8,9 +8,9 @@ use std::sync::Arc;
 
 use iverson_tests::golden::json_of_parts;
 use iverson_tests::golden::{self, Tolerance, Tolerances, module, session};
-use iverson_tests::middle::forms::{All, Forms};
-use iverson_tests::middle::machine::{agrees, endless, loose};
-use iverson_tests::run::{Ways, globals, value_of_main, value_of_main_generated};
+use iverson_tests::middle::engine_oracle::{agrees, endless, loose};
+use iverson_tests::middle::forms::{EvaluatorFunctions, SessionForms};
+use iverson_tests::run::{CompiledEvaluation, globals, value_of_main, value_of_main_generated};
 use lang_core::base::GlobalName;
 use lang_core::eval::eval_ssa::SsaEvaluator;
 use lang_core::exec::offload::OffloadCounts;
@@ -48,19 +48,19 @@ struct Share {
     generated: usize,
     outside: BTreeMap<&'static str, usize>,
     /// The compiled evaluation of the runs, and the reasons for interpreted derivatives.
-    ways: Ways,
+    ways: CompiledEvaluation,
     /// The same for runs by machine code.
-    native: Ways,
+    native: CompiledEvaluation,
 }
 
 /// Returns the value of `main` in Tensor SSA, or the reason if it has no such form.
 fn generated(session: &Session) -> Result<Result<Value, String>, &'static str> {
     // The one module of the library with top-level values.
     let globals = globals(session, ["stats"]);
-    let forms = Forms::new(session, &globals);
+    let forms = SessionForms::new(session, &globals);
     let callee = Arc::new(FunctionKey::new(GlobalName::new(MODULE, "main"), Vec::new()));
     let stages = forms.module.stages(&callee).map_err(|why| why.reason.phrase())?;
-    let all = All(&forms);
+    let all = EvaluatorFunctions(&forms);
     let mut evaluator = SsaEvaluator::new(&all, u64::MAX);
     let parts = evaluator.call(&stages.ssa, &[], Vec::new());
     if let Err(how) = agrees(&forms, &stages.ssa, &[], &[], parts.as_deref()) {
@@ -113,7 +113,7 @@ fn judge_share(
     (nth, of): (usize, usize),
 ) -> Share {
     let mut session = session(programs);
-    let mut share = Share { native: Ways::native(), ..Share::default() };
+    let mut share = Share { native: CompiledEvaluation::native(), ..Share::default() };
     for (_, (name, check)) in checks.iter().enumerate().filter(|(k, _)| k % of == nth) {
         let broken = |share: &Share| share.ways.tally.get().defects + share.native.tally.get().defects;
         let before = broken(&share);

@@ -9,9 +9,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use iverson_tests::middle::filled;
-use iverson_tests::middle::forms::{All, Forms, Middle};
-use iverson_tests::middle::machine::{World, agrees, endless, flat, kernels, kinds, loose};
+use iverson_tests::middle::engine_oracle::{EngineDefinitions, agrees, endless, flat, kernels, kinds, loose};
+use iverson_tests::middle::forms::{EvaluatorFunctions, FormProvider, SessionForms};
+use iverson_tests::middle::synthetic_inputs;
 use iverson_tests::run::limits;
 use lang_core::eval::eval_ssa::SsaEvaluator;
 use lang_core::exec::{self, ExecutableCache, RunError, Tensor};
@@ -303,20 +303,20 @@ fn session() -> Session {
 }
 
 fn callee(name: &str) -> Arc<FunctionKey> {
-    filled::callee("engine.iv", name)
+    synthetic_inputs::callee("engine.iv", name)
 }
 
 #[test]
 fn sums_are_added_in_one_order() {
     let session = session();
     let globals = HashMap::new();
-    let defs = Forms::new(&session, &globals);
+    let defs = SessionForms::new(&session, &globals);
     let (mut wrong, mut runs) = (Vec::new(), 0);
     for (name, all_sizes) in RUNS {
-        for ssa in filled::with_derivatives(&defs, &callee(name)) {
+        for ssa in synthetic_inputs::with_derivatives(&defs, &callee(name)) {
             for sizes in *all_sizes {
-                let given = filled::given(&ssa, sizes);
-                let world = All(&defs);
+                let given = synthetic_inputs::synthetic_inputs(&ssa, sizes);
+                let world = EvaluatorFunctions(&defs);
                 let wanted = SsaEvaluator::new(&world, u64::MAX).call(&ssa, sizes, given.clone());
                 assert!(wanted.is_ok(), "{name} at {sizes:?}: {wanted:?}\n{ssa}");
                 runs += 1;
@@ -345,7 +345,7 @@ fn sums_are_added_in_one_order() {
 fn loops_fail_where_what_they_ask_is_not_so() {
     let session = session();
     let globals = HashMap::new();
-    let defs = Forms::new(&session, &globals);
+    let defs = SessionForms::new(&session, &globals);
     let cases = [
         ("hop", [7, 0], 0, 100),
         ("hops", [7, 40], 0, 100),
@@ -359,16 +359,16 @@ fn loops_fail_where_what_they_ask_is_not_so() {
         ("divided", [7, 40], 0, -1),
     ];
     for (name, sizes, input, bad) in cases {
-        for ssa in filled::with_derivatives(&defs, &callee(name)) {
+        for ssa in synthetic_inputs::with_derivatives(&defs, &callee(name)) {
             let sizes: Vec<i64> = sizes.into_iter().take(ssa.sizes.len()).collect();
-            let given = filled::given(&ssa, &sizes);
+            let given = synthetic_inputs::synthetic_inputs(&ssa, &sizes);
             let count = given.get(input).map_or(0, |t| t.items.len());
             let mut failed = 0;
             for at in 0..count {
                 let mut given = given.clone();
                 let items = given.get_mut(input).into_iter().flat_map(|t| &mut t.items);
                 items.skip(at).take(1).for_each(|item| *item = lang_core::ir::value::IrValue::I64(bad));
-                let world = All(&defs);
+                let world = EvaluatorFunctions(&defs);
                 let wanted = SsaEvaluator::new(&world, u64::MAX).call(&ssa, &sizes, given.clone());
                 failed += usize::from(wanted.is_err());
                 if let Err(how) = agrees(&defs, &ssa, &sizes, &given, wanted.as_deref()) {
@@ -393,11 +393,11 @@ const LONGEST: &str = "ssa f[n](k: [n]i64) -> i64 =
 fn the_greatest_of_no_integers_is_zero_where_nothing_asks() {
     let session = session();
     let globals = HashMap::new();
-    let defs = Forms::new(&session, &globals);
+    let defs = SessionForms::new(&session, &globals);
     let ssa = Arc::new(read_ssa("longest.iv", LONGEST).expect("a form"));
     for n in [0, 1, 40] {
-        let given = filled::given(&ssa, &[n]);
-        let world = All(&defs);
+        let given = synthetic_inputs::synthetic_inputs(&ssa, &[n]);
+        let world = EvaluatorFunctions(&defs);
         let wanted = SsaEvaluator::new(&world, u64::MAX).call(&ssa, &[n], given.clone());
         assert!(wanted.is_ok(), "{wanted:?}");
         if let Err(how) = agrees(&defs, &ssa, &[n], &given, wanted.as_deref()) {
@@ -411,7 +411,7 @@ fn arrays_without_rows_are_not_read() {
     let mut session = Session::new();
     session.set_text("engine.iv", NO_ROWS);
     let globals = HashMap::new();
-    let defs = Forms::new(&session, &globals);
+    let defs = SessionForms::new(&session, &globals);
     let ssa = defs.ssa(&callee("asked")).expect("it is in core");
     let programs = ExecutableCache::with_backend(Arc::new(Jit::new(1).expect("a processor")));
     for ([n, m], at, wanted) in [([0, 10_000_000], vec![0], 1e7), ([0, 7], vec![-1, 0, 1], 21.0), ([3, 7], vec![], 0.0)]
@@ -419,8 +419,15 @@ fn arrays_without_rows_are_not_read() {
         let sizes = [n, m, at.len()].map(|n| i64::try_from(n).expect("a small number"));
         let given = [Tensor::new(vec![n, m], vec![1.0; n * m]), Tensor::new(vec![at.len()], at)];
         let given: Vec<Tensor> = given.into_iter().flatten().collect();
-        let made =
-            exec::run(&World(&defs), &programs, &ssa, &sizes, given, RunLimits::default(), &AtomicBool::new(false));
+        let made = exec::run(
+            &EngineDefinitions(&defs),
+            &programs,
+            &ssa,
+            &sizes,
+            given,
+            RunLimits::default(),
+            &AtomicBool::new(false),
+        );
         let made = made.expect("it has a value");
         let value = made.first().and_then(|t| t.element(0));
         assert!(matches!(value, Some(Value::F64(x)) if x == wanted), "{sizes:?}: {value:?}");
@@ -431,7 +438,15 @@ fn arrays_without_rows_are_not_read() {
     let given = [Tensor::new(vec![b, n, m], vec![1.0; 0]), Tensor::new(vec![m, k], vec![1.0; m * k])];
     let given = given.into_iter().chain([Tensor::new(vec![q], vec![0_i64])]).flatten().collect();
     let sizes = [b, n, m, k, q].map(|n| i64::try_from(n).expect("a small number"));
-    let made = exec::run(&World(&defs), &programs, &ssa, &sizes, given, RunLimits::default(), &AtomicBool::new(false));
+    let made = exec::run(
+        &EngineDefinitions(&defs),
+        &programs,
+        &ssa,
+        &sizes,
+        given,
+        RunLimits::default(),
+        &AtomicBool::new(false),
+    );
     let made = made.expect("it has a value");
     assert!((0..n * k).all(|at| matches!(made.first().and_then(|t| t.element(at)), Some(Value::F64(0.0)))));
 }
@@ -441,7 +456,7 @@ fn what_is_no_number_is_the_greatest_and_the_least() {
     let mut session = Session::new();
     session.set_text("engine.iv", EXTREMES);
     let globals = HashMap::new();
-    let defs = Forms::new(&session, &globals);
+    let defs = SessionForms::new(&session, &globals);
     let programs = ExecutableCache::with_backend(Arc::new(Jit::new(1).expect("a processor")));
     // The first operand if it is greater (less) or equal, or NaN; else the second.
     let choose =
@@ -464,7 +479,8 @@ fn what_is_no_number_is_the_greatest_and_the_least() {
                 let given = all.into_iter().filter_map(|items| Tensor::new(vec![n], items)).collect();
                 let sizes = [i64::try_from(n).expect("a small number")];
                 let stop = AtomicBool::new(false);
-                let made = exec::run(&World(&defs), &programs, &ssa, &sizes, given, RunLimits::default(), &stop);
+                let made =
+                    exec::run(&EngineDefinitions(&defs), &programs, &ssa, &sizes, given, RunLimits::default(), &stop);
                 let made = made.expect("it has a value");
                 for (k, wanted) in wanted.into_iter().enumerate() {
                     let value = made.first().and_then(|t| t.element(k));
@@ -480,13 +496,22 @@ fn what_is_no_number_is_the_greatest_and_the_least() {
 fn stopped(limits: RunLimits, interrupted: bool) -> Option<RunError> {
     let session = session();
     let globals = HashMap::new();
-    let defs = Forms::new(&session, &globals);
+    let defs = SessionForms::new(&session, &globals);
     let ssa = defs.ssa(&callee("product")).expect("it is in core");
     let sizes = [40, 40, 40];
-    let given: Option<Vec<Tensor>> = filled::given(&ssa, &sizes).iter().map(|t| flat(t, Some(Scalar::F64))).collect();
+    let given: Option<Vec<Tensor>> =
+        synthetic_inputs::synthetic_inputs(&ssa, &sizes).iter().map(|t| flat(t, Some(Scalar::F64))).collect();
     let given = given.expect("tensors of reals");
-    exec::run(&World(&defs), &ExecutableCache::default(), &ssa, &sizes, given, limits, &AtomicBool::new(interrupted))
-        .err()
+    exec::run(
+        &EngineDefinitions(&defs),
+        &ExecutableCache::default(),
+        &ssa,
+        &sizes,
+        given,
+        limits,
+        &AtomicBool::new(interrupted),
+    )
+    .err()
 }
 
 #[test]
@@ -504,7 +529,7 @@ fn existentials_stop_when_they_are_told() {
     session
         .set_text("engine.iv", "def f(k: [n]i64) -> f64 = sum i < 1: [any j < n, l < n: k[j] < k[l]] * f64(i + 1)\n");
     let globals = HashMap::new();
-    let defs = Forms::new(&session, &globals);
+    let defs = SessionForms::new(&session, &globals);
     let ssa = defs.ssa(&callee("f")).expect("it is in core");
     let given: Vec<Tensor> = Tensor::new(vec![1_000_000], vec![0_i64; 1_000_000]).into_iter().collect();
     let interrupt = AtomicBool::new(false);
@@ -513,7 +538,16 @@ fn existentials_stop_when_they_are_told() {
             std::thread::sleep(Duration::from_millis(20));
             interrupt.store(true, Ordering::Relaxed);
         });
-        exec::run(&World(&defs), &ExecutableCache::default(), &ssa, &[1_000_000], given, limits(), &interrupt).err()
+        exec::run(
+            &EngineDefinitions(&defs),
+            &ExecutableCache::default(),
+            &ssa,
+            &[1_000_000],
+            given,
+            limits(),
+            &interrupt,
+        )
+        .err()
     });
     assert!(matches!(stopped, Some(RunError::Interrupted)), "{stopped:?}");
 }

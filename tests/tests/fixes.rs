@@ -9,7 +9,7 @@
     reason = "a failed expectation is a failed test"
 )]
 
-use iverson_tests::literate::{self, Kind};
+use iverson_tests::literate::{self, BlockKind};
 use lang_core::base::{Diagnostic, Fix, Span};
 use lang_core::session::Session;
 use lang_ide::actions::{ActionKind, actions};
@@ -38,7 +38,7 @@ fn pages_of_errors() {
     let (mut count, mut wrong) = (0, Vec::new());
     for page in literate::pages(&literate::root().join("docs/book/src/errors")) {
         let text = std::fs::read_to_string(&page).unwrap();
-        for block in literate::blocks(&text).unwrap().iter().filter(|b| b.kind == Kind::Program) {
+        for block in literate::blocks(&text).unwrap().iter().filter(|b| b.kind == BlockKind::Program) {
             for d in session(&block.text).diagnostics("a.iv") {
                 for fix in &d.fixes {
                     count += 1;

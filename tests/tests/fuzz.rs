@@ -10,7 +10,7 @@
     reason = "a failed expectation is a failed test"
 )]
 
-use iverson_tests::literate::{self, Kind};
+use iverson_tests::literate::{self, BlockKind};
 use iverson_tests::{fuzz, random};
 
 /// Returns all programs of the pages, the examples, the library and the test programs.
@@ -21,7 +21,7 @@ fn corpus() -> Vec<String> {
         for path in literate::pages(&root.join(folder)) {
             let page = std::fs::read_to_string(&path).unwrap();
             let blocks = literate::blocks(&page).unwrap();
-            texts.extend(blocks.into_iter().filter(|b| b.kind != Kind::Unchecked).map(|b| b.text));
+            texts.extend(blocks.into_iter().filter(|b| b.kind != BlockKind::Unchecked).map(|b| b.text));
         }
     }
     for folder in ["examples", "std", "tests/programs"] {

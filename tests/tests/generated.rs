@@ -5,8 +5,8 @@
 
 use std::sync::atomic::AtomicBool;
 
-use iverson_tests::literate::{self, Kind};
-use iverson_tests::run::{MAIN, Ways, limits, run, run_generated};
+use iverson_tests::literate::{self, BlockKind};
+use iverson_tests::run::{CompiledEvaluation, MAIN, limits, run, run_generated};
 use lang_core::exec::offload::OffloadCounts;
 use lang_core::session::Session;
 
@@ -43,13 +43,13 @@ fn rounded(text: &str) -> String {
 }
 
 /// Returns the output of a program by the interpreter alone and with generated derivatives.
-fn both(session: &mut Session, text: &str) -> Result<(String, String, Ways), String> {
+fn both(session: &mut Session, text: &str) -> Result<(String, String, CompiledEvaluation), String> {
     session.set_text(MAIN, text);
     let diagnostics = session.diagnostics(MAIN);
     if diagnostics.iter().any(lang_core::base::Diagnostic::is_error) {
         return Err(iverson_tests::render::diagnostics(MAIN, text, &diagnostics));
     }
-    let ways = Ways::default();
+    let ways = CompiledEvaluation::default();
     let generated = run_generated(session, &ways);
     Ok((run(session, limits(), &AtomicBool::new(false)), generated, ways))
 }
@@ -331,7 +331,7 @@ do first(eight(eight(eight(one(1.0)))), for i < 100: 1.0)
     for text in [&loops, trees, lists, pairs] {
         let mut session = Session::new();
         let (plain, generated, _) = both(&mut session, text).expect("a program without errors");
-        let by_code = run_generated(&session, &Ways::native());
+        let by_code = run_generated(&session, &CompiledEvaluation::native());
         assert_eq!([&rounded(&generated), &rounded(&by_code)], [&rounded(&plain); 2], "{text}");
     }
 }
@@ -348,7 +348,7 @@ fn machine_code_can_be_interrupted() {
     ] {
         let mut session = Session::new();
         session.set_text(MAIN, &format!("def f() = {body}\ndo f()\n"));
-        let (ways, interrupt) = (Ways::native(), AtomicBool::new(false));
+        let (ways, interrupt) = (CompiledEvaluation::native(), AtomicBool::new(false));
         let shown = std::thread::scope(|scope| {
             scope.spawn(|| {
                 std::thread::sleep(std::time::Duration::from_millis(300));
@@ -376,15 +376,15 @@ fn programs_show_the_same_both_ways() {
         let blocks = literate::blocks(&text).expect("a page of blocks");
         let mut session = Session::new();
         for block in &blocks {
-            if let Kind::Module(name) = &block.kind {
+            if let BlockKind::Module(name) = &block.kind {
                 session.set_text(name, &block.text);
             }
         }
-        for block in blocks.iter().filter(|b| b.kind == Kind::Program) {
+        for block in blocks.iter().filter(|b| b.kind == BlockKind::Program) {
             let Ok((plain, generated, ways)) = both(&mut session, &block.text) else { continue };
             programs += 1;
             all = all.plus(ways.tally.get());
-            let ways = Ways::native();
+            let ways = CompiledEvaluation::native();
             let by_code = run_generated(&session, &ways);
             native = native.plus(ways.tally.get());
             if ways.tally.get().defects > 0 {

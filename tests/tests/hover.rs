@@ -18,7 +18,7 @@ use iverson_tests::{golden, literate};
 use lang_core::base::Span;
 use lang_core::session::{ItemRef, Session};
 use lang_core::syntax::split::ItemKind;
-use lang_core::types::tree::{Expr, Node};
+use lang_core::types::tree::{TypedExpr, TypedNode};
 use lang_core::types::ty::Type;
 use lang_ide::hover::{HoverDepth, hover};
 use lang_ide::names::{NameRole, uses};
@@ -30,9 +30,15 @@ const PROGRAMS: &[&str] = &["atl/", "accelerate/", "df/", "pdn/", "zygote/"];
 const SOME: usize = 1;
 
 /// Returns whether the expression has a derivative to show.
-fn is_operation(node: &Node) -> bool {
-    let is =
-        matches!(node.kind, Expr::Arith(..) | Expr::Pow(..) | Expr::Scalar(..) | Expr::Binder { .. } | Expr::Guard(..));
+fn is_operation(node: &TypedNode) -> bool {
+    let is = matches!(
+        node.kind,
+        TypedExpr::Arith(..)
+            | TypedExpr::Pow(..)
+            | TypedExpr::Scalar(..)
+            | TypedExpr::Binder { .. }
+            | TypedExpr::Guard(..)
+    );
     is && node.ty == Type::F64
 }
 
@@ -44,8 +50,9 @@ fn places(session: &Session, item: &ItemRef) -> Vec<u32> {
     let mut own: Vec<u32> = Vec::new();
     for span in spans {
         let inner = |at: &u32| {
-            let innermost =
-                |n: &Node| n.span.start <= *at && *at < n.span.end && n.span != span && inside(n.span, span);
+            let innermost = |n: &TypedNode| {
+                n.span.start <= *at && *at < n.span.end && n.span != span && contains_span(n.span, span)
+            };
             !checked.body.nodes.iter().any(|(_, n)| innermost(n))
         };
         own.extend((span.start..span.end).find(inner).map(|at| at + item.start));
@@ -150,7 +157,7 @@ fn places_of_examples() {
     expect_file!["../golden/hover_examples.md"].assert_eq(&out);
 }
 
-fn inside(inner: Span, outer: Span) -> bool {
+fn contains_span(inner: Span, outer: Span) -> bool {
     outer.start <= inner.start && inner.end <= outer.end
 }
 

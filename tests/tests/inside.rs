@@ -15,10 +15,11 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 
 use iverson_tests::golden;
-use iverson_tests::run::{numbers, value_of_main};
-use iverson_tests::told::{
-    SHAPES, argument, by_part, has_loop, is_name, joined, number, parts, patterns, peeled, shape, size, size_of, within,
+use iverson_tests::hover_entries::{
+    SHAPES, argument, by_part, guard_by_case, has_loop, is_name, join_cases, number, patterns, peeled, shape, size,
+    size_of, split_indices,
 };
+use iverson_tests::run::{numbers, value_of_main};
 use lang_core::base::Span;
 use lang_core::predicate::{Atom, LocalId, Poly};
 use lang_core::runtime::Value;
@@ -27,7 +28,7 @@ use lang_core::source::{DerivativeEntry, Entries};
 use lang_core::syntax::ast::{self, Item, Tree};
 use lang_core::syntax::ops::BinOp;
 use lang_core::syntax::split::ItemKind;
-use lang_core::types::tree::{Body, Expr, IndexRange, Node, TId};
+use lang_core::types::tree::{TypedBody, TypedExpr, TypedId, TypedIndexRange, TypedNode};
 use lang_core::types::ty::{Scalar, Type};
 
 /// The number of expressions for each definition.
@@ -39,7 +40,7 @@ const OWN: &str = include_str!("inside.iv");
 
 /// The number of comparisons and of skipped cases.
 #[derive(Default, Debug)]
-struct Tally {
+struct SubexpressionCounts {
     partials: usize,
     cotangents: usize,
     /// Cotangents within iterations of loops.
@@ -63,20 +64,20 @@ struct Tally {
     unranged: usize,
 }
 
-impl Tally {
+impl SubexpressionCounts {
     fn compared(&self) -> usize {
         self.partials + self.cotangents + self.iterations
     }
 }
 
 /// An expression inside a definition.
-struct Inside<'s> {
+struct Subexpression<'s> {
     session: &'s Session,
     /// The session in which the extended programs are evaluated.
     scratch: &'s RefCell<Session>,
     item: &'s ItemRef,
-    body: &'s Body,
-    node: TId,
+    body: &'s TypedBody,
+    node: TypedId,
     text: &'s str,
     /// The tested component, and the number of components, if the expression is a tuple of numbers.
     component: Option<(usize, usize)>,
@@ -84,7 +85,7 @@ struct Inside<'s> {
     way: usize,
 }
 
-impl Inside<'_> {
+impl Subexpression<'_> {
     /// Returns an argument of that type as text, or `None` if the type is not an array, a number or
     /// a `Shape`.
     fn argument(&self, ty: &Type, name: &str) -> Option<String> {
@@ -103,7 +104,7 @@ impl Inside<'_> {
     /// Returns the variables that an expression reads, with their types: the definition's
     /// parameters, the loop's carry, and enclosing indices (flagged `true`). `None` if it reads
     /// another variable of the definition.
-    fn variables(&self, node: TId, carried: &[u32]) -> Option<Vec<(String, Type, bool)>> {
+    fn variables(&self, node: TypedId, carried: &[u32]) -> Option<Vec<(String, Type, bool)>> {
         let given = self.body.params.iter().map(|l| l.0).chain(carried.iter().copied());
         let mut found: Vec<(u32, bool)> = given.map(|l| (l, false)).collect();
         let (mut read, mut bound, mut open) = (Vec::new(), Vec::new(), vec![node]);
@@ -143,17 +144,17 @@ impl Inside<'_> {
 
     /// Returns the extent of an index's range, or `None` if the range begins above 0 or is empty.
     fn range(&self, local: u32) -> Option<i64> {
-        let of = |node: &Node| {
-            let (Expr::Binder { vars, .. } | Expr::Fold { vars, .. }) = &node.kind else { return None };
+        let of = |node: &TypedNode| {
+            let (TypedExpr::Binder { vars, .. } | TypedExpr::Fold { vars, .. }) = &node.kind else { return None };
             let var = vars.iter().find(|v| v.local.0 == local)?;
             match &var.range {
-                IndexRange::Extent(n) => number(n),
-                IndexRange::Below(n) => match &self.body.nodes[*n].kind {
-                    Expr::Size(p) => number(p),
-                    Expr::Local(l) => Some(size(&self.body.locals[l.0 as usize].name)),
+                TypedIndexRange::Extent(n) => number(n),
+                TypedIndexRange::Below(n) => match &self.body.nodes[*n].kind {
+                    TypedExpr::Size(p) => number(p),
+                    TypedExpr::Local(l) => Some(size(&self.body.locals[l.0 as usize].name)),
                     _ => Some(1),
                 },
-                IndexRange::Range(..) => None,
+                TypedIndexRange::Range(..) => None,
             }
         };
         self.body.nodes.iter().find_map(|(_, node)| of(node)).filter(|n| *n > 0)
@@ -178,7 +179,7 @@ impl Inside<'_> {
     }
 
     /// Compares partial derivatives with the interpreter's. `None` if they are not compared.
-    fn partials(&self, told: &Entries, tally: &mut Tally) -> Option<()> {
+    fn partials(&self, told: &Entries, tally: &mut SubexpressionCounts) -> Option<()> {
         let Some(variables) = self.variables(self.node, &[]) else {
             tally.others += 1;
             return None;
@@ -195,7 +196,7 @@ impl Inside<'_> {
         };
         let mut by: BTreeMap<&str, Vec<(Vec<&str>, &DerivativeEntry)>> = BTreeMap::new();
         for entry in told.entries.iter().filter(|entry| !entry.variable.contains(" where ")) {
-            let (name, at) = parts(&entry.variable)?;
+            let (name, at) = split_indices(&entry.variable)?;
             by.entry(name).or_default().push((at, entry));
         }
         for (name, ty, index) in &variables {
@@ -251,9 +252,9 @@ impl Inside<'_> {
     }
 }
 
-impl Inside<'_> {
+impl Subexpression<'_> {
     /// Compares partial derivatives by the arguments of constructors.
-    fn partials_of_shapes(&self, cases: &[&Entries], tally: &mut Tally) -> Option<()> {
+    fn partials_of_shapes(&self, cases: &[&Entries], tally: &mut SubexpressionCounts) -> Option<()> {
         let variables = self.variables(self.node, &[]).filter(|all| all.iter().all(|(.., index)| !index))?;
         let heads: Vec<String> = variables.iter().map(|(name, ty, _)| format!("{name}: {ty}")).collect();
         let names: Vec<&str> = variables.iter().map(|(name, ..)| name.as_str()).collect();
@@ -274,7 +275,7 @@ impl Inside<'_> {
                 let mut all: Vec<(String, String, &str, String)> = Vec::new();
                 if let Some((of, place)) = entry.variable.split_once(" where ") {
                     let [(element, pattern)] = patterns(place).try_into().ok()?;
-                    let (name, at) = parts(&element)?;
+                    let (name, at) = split_indices(&element)?;
                     let (j, n) = (argument(&pattern, of)?, variables.iter().find(|(own, ..)| own == name)?);
                     let Type::Array(n, _) = &n.1 else { return None };
                     for k in 0..size_of(n)? {
@@ -295,7 +296,7 @@ impl Inside<'_> {
                         |(of, pattern): &(String, String)| pattern.starts_with(SHAPES[way(of) % SHAPES.len()].0);
                     if let Some((of, j)) = found.filter(|_| all_patterns.iter().all(holds)) {
                         let first = SHAPES[way(of) % SHAPES.len()].1[j];
-                        all.push((of.clone(), shape(way(of), Some((j, "v_"))), first, within(case, &value)?));
+                        all.push((of.clone(), shape(way(of), Some((j, "v_"))), first, guard_by_case(case, &value)?));
                     }
                 }
                 for (param, put, first, value) in all {
@@ -320,7 +321,7 @@ impl Inside<'_> {
     }
 }
 
-impl Inside<'_> {
+impl Subexpression<'_> {
     /// Returns the range of an index of that name, for these values of the other indices.
     fn ends(&self, name: &str, others: &[(&str, i64)]) -> Option<(i64, i64)> {
         let value = |p: &Poly| {
@@ -332,31 +333,31 @@ impl Inside<'_> {
                 _ => None,
             })
         };
-        let of = |node: &Node| {
-            let Expr::Binder { vars, .. } = &node.kind else { return None };
+        let of = |node: &TypedNode| {
+            let TypedExpr::Binder { vars, .. } = &node.kind else { return None };
             let around = node.span.start <= self.body.nodes[self.node].span.start
                 && self.body.nodes[self.node].span.end <= node.span.end;
             let var = vars.iter().find(|v| around && self.body.locals[v.local.0 as usize].name == *name)?;
-            let of = |n: TId| self.integer(n, &value);
+            let of = |n: TypedId| self.integer(n, &value);
             match &var.range {
-                IndexRange::Extent(n) => Some((0, value(n)?)),
-                IndexRange::Below(n) => Some((0, of(*n)?)),
-                IndexRange::Range(a, b, None) => Some((of(*a)?, of(*b)?)),
-                IndexRange::Range(..) => None,
+                TypedIndexRange::Extent(n) => Some((0, value(n)?)),
+                TypedIndexRange::Below(n) => Some((0, of(*n)?)),
+                TypedIndexRange::Range(a, b, None) => Some((of(*a)?, of(*b)?)),
+                TypedIndexRange::Range(..) => None,
             }
         };
         self.body.nodes.iter().filter_map(|(_, node)| of(node)).next_back()
     }
 
     /// Evaluates an integer expression.
-    fn integer(&self, of: TId, value: &dyn Fn(&Poly) -> Option<i64>) -> Option<i64> {
+    fn integer(&self, of: TypedId, value: &dyn Fn(&Poly) -> Option<i64>) -> Option<i64> {
         match &self.body.nodes[of].kind {
-            Expr::Int(k) => Some(*k),
-            Expr::Size(p) => value(p),
-            Expr::Local(l) => value(&Poly::atom(Atom::Local(*l, self.body.locals[l.0 as usize].name.clone()))),
-            Expr::Neg(a) => Some(-self.integer(*a, value)?),
-            Expr::Checked(_, a) | Expr::Opened(_, a) => self.integer(*a, value),
-            Expr::Arith(op, a, b) => {
+            TypedExpr::Int(k) => Some(*k),
+            TypedExpr::Size(p) => value(p),
+            TypedExpr::Local(l) => value(&Poly::atom(Atom::Local(*l, self.body.locals[l.0 as usize].name.clone()))),
+            TypedExpr::Neg(a) => Some(-self.integer(*a, value)?),
+            TypedExpr::Checked(_, a) | TypedExpr::Opened(_, a) => self.integer(*a, value),
+            TypedExpr::Arith(op, a, b) => {
                 let (a, b) = (self.integer(*a, value)?, self.integer(*b, value)?);
                 match op {
                     BinOp::Add => Some(a + b),
@@ -390,12 +391,12 @@ impl Inside<'_> {
     }
 
     /// Compares a cotangent with the interpreter's derivative by an amount added to the expression.
-    fn cotangent(&self, told: &Entries, result: &Type, tree: &Tree, tally: &mut Tally) -> Option<()> {
+    fn cotangent(&self, told: &Entries, result: &Type, tree: &Tree, tally: &mut SubexpressionCounts) -> Option<()> {
         let Item::Def(def) = &tree.item else { return None };
         let of = tree.types[def.params.last()?.ty].span.end as usize;
         // Without entries the cotangent is zero, and so must be the sum over all evaluations.
         let at = match told.entries.first() {
-            Some(one) => parts(&one.variable)?.1,
+            Some(one) => split_indices(&one.variable)?.1,
             None => Vec::new(),
         };
         // The interpreter needs one direction for each element of the added amount.
@@ -479,20 +480,20 @@ impl Inside<'_> {
 
     /// Returns the innermost enclosing loop or function: the variables that it binds, and the body
     /// that it evaluates repeatedly.
-    fn again(&self) -> Option<(Vec<u32>, TId)> {
+    fn repeated_body(&self) -> Option<(Vec<u32>, TypedId)> {
         let place = self.body.nodes[self.node].span;
-        let holds = |of: TId| {
+        let holds = |of: TypedId| {
             let span = self.body.nodes[of].span;
             span.start <= place.start && place.end <= span.end
         };
-        let of = |node: &Node| {
+        let of = |node: &TypedNode| {
             let mut locals = Vec::new();
             let body = match &node.kind {
-                Expr::Fold { acc, body, .. } | Expr::Loop { acc, body, .. } => {
+                TypedExpr::Fold { acc, body, .. } | TypedExpr::Loop { acc, body, .. } => {
                     acc.for_each_local(&mut |l| locals.push(l.0));
                     *body
                 }
-                Expr::Lambda(lambda) => {
+                TypedExpr::Lambda(lambda) => {
                     lambda.params.iter().for_each(|p| p.for_each_local(&mut |l| locals.push(l.0)));
                     lambda.body
                 }
@@ -512,11 +513,11 @@ impl Inside<'_> {
     fn cotangent_again(
         &self,
         told: &Entries,
-        (carried, again): (&[u32], TId),
+        (carried, again): (&[u32], TypedId),
         tree: &Tree,
-        tally: &mut Tally,
+        tally: &mut SubexpressionCounts,
     ) -> Option<()> {
-        let at = parts(&told.entries.first()?.variable)?.1;
+        let at = split_indices(&told.entries.first()?.variable)?.1;
         let value = told.entries.iter().map(|t| t.value.as_str()).collect::<Vec<_>>().join(" + ");
         let Some(variables) = self.variables(again, carried).filter(|_| at.len() <= 2) else {
             tally.others += 1;
@@ -612,7 +613,7 @@ fn derivatives_are_those_of_the_interpreter() {
     let mut session = golden::session(&programs);
     session.set_text("own.iv", OWN);
     let scratch = RefCell::new(golden::session(&programs));
-    let mut tally = Tally::default();
+    let mut tally = SubexpressionCounts::default();
     for module in programs.keys().map(|n| golden::module(n)).chain(["own.iv".into()]) {
         for item in session.items(&module).iter().filter(|i| i.kind == ItemKind::Def) {
             let (Some(checked), Some(parsed)) = (session.checked_item(item), session.tree(item)) else { continue };
@@ -620,26 +621,26 @@ fn derivatives_are_those_of_the_interpreter() {
             if session.signature(&item.global).is_none_or(|s| !s.type_params.is_empty()) {
                 continue;
             }
-            let is_last = |(node, of): &(TId, &Node)| {
+            let is_last = |(node, of): &(TypedId, &TypedNode)| {
                 let last = checked.body.nodes.iter().rfind(|(_, n)| n.span == of.span);
                 last.is_some_and(|(id, _)| id == *node)
             };
-            let operates = |(_, of): &(TId, &Node)| {
+            let operates = |(_, of): &(TypedId, &TypedNode)| {
                 let is = matches!(
                     of.kind,
-                    Expr::Arith(..)
-                        | Expr::Scalar(..)
-                        | Expr::Binder { .. }
-                        | Expr::Pow(..)
-                        | Expr::Fold { .. }
-                        | Expr::Loop { .. }
+                    TypedExpr::Arith(..)
+                        | TypedExpr::Scalar(..)
+                        | TypedExpr::Binder { .. }
+                        | TypedExpr::Pow(..)
+                        | TypedExpr::Fold { .. }
+                        | TypedExpr::Loop { .. }
                 );
                 of.ty == Type::F64 && is
             };
-            let pairs = |(_, of): &(TId, &Node)| matches!(&of.ty, Type::Tuple(items) if !items.is_empty() && items.iter().all(|ty| *ty == Type::F64));
-            let all: Vec<(TId, &Node)> = checked.body.nodes.iter().filter(operates).filter(is_last).collect();
-            let tuples: Vec<(TId, &Node)> = checked.body.nodes.iter().filter(pairs).filter(is_last).collect();
-            let some = |of: Vec<(TId, &'_ Node)>| {
+            let pairs = |(_, of): &(TypedId, &TypedNode)| matches!(&of.ty, Type::Tuple(items) if !items.is_empty() && items.iter().all(|ty| *ty == Type::F64));
+            let all: Vec<(TypedId, &TypedNode)> = checked.body.nodes.iter().filter(operates).filter(is_last).collect();
+            let tuples: Vec<(TypedId, &TypedNode)> = checked.body.nodes.iter().filter(pairs).filter(is_last).collect();
+            let some = |of: Vec<(TypedId, &'_ TypedNode)>| {
                 let step = if module == "own.iv" { 1 } else { of.len().div_ceil(SOME).max(1) };
                 of.into_iter().step_by(step).map(|(node, of)| (node, of.span, of.ty.clone())).collect::<Vec<_>>()
             };
@@ -654,7 +655,7 @@ fn derivatives_are_those_of_the_interpreter() {
                     let inside = |part: &str| {
                         let k = part.strip_prefix('.').and_then(|k| k.parse().ok());
                         let component = components.and_then(|of| Some((k?, of)));
-                        Inside {
+                        Subexpression {
                             session: &session,
                             scratch: &scratch,
                             item,
@@ -666,7 +667,7 @@ fn derivatives_are_those_of_the_interpreter() {
                         }
                     };
                     for cases in by_part(&session.partials(&item.global, node)) {
-                        let (told, several) = joined(&cases);
+                        let (told, several) = join_cases(&cases);
                         loops |= has_loop(&told);
                         let inside = inside(&told.expression_part);
                         let _ = inside.partials(&told, &mut tally);
@@ -674,10 +675,10 @@ fn derivatives_are_those_of_the_interpreter() {
                         tally.in_cases += usize::from(several);
                     }
                     for cases in by_part(&session.cotangent(&item.global, node)) {
-                        let (told, several) = joined(&cases);
+                        let (told, several) = join_cases(&cases);
                         loops |= has_loop(&told);
                         let inside = inside(&told.expression_part);
-                        let _ = match inside.again() {
+                        let _ = match inside.repeated_body() {
                             Some((carried, again)) => {
                                 inside.cotangent_again(&told, (&carried, again), &parsed.tree, &mut tally)
                             }

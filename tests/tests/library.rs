@@ -14,7 +14,7 @@
 
 use std::path::PathBuf;
 
-use iverson_tests::literate::{self, none, settle};
+use iverson_tests::literate::{self, assert_no_faults, compare_or_update};
 use iverson_tests::{library, render, tables};
 use lang_core::session::{LIBRARY, Session};
 use lang_core::syntax::format;
@@ -48,7 +48,7 @@ fn examples_and_pages_are_what_is_recorded() {
         let found = render::diagnostics(module, &text, &session.diagnostics(module));
         assert!(found.is_empty(), "{found}");
         match format::format(&text) {
-            Ok(formatted) => settle(&path(module), &text, &formatted, &mut faults),
+            Ok(formatted) => compare_or_update(&path(module), &text, &formatted, &mut faults),
             Err(_) => faults.push(format!("{module} cannot be formatted")),
         }
     }
@@ -59,12 +59,12 @@ fn examples_and_pages_are_what_is_recorded() {
         // missing example is.
         let lasting = |fault: &String| !literate::updating() || !fault.contains("--- recorded");
         faults.extend(found.into_iter().filter(lasting));
-        settle(&path(module), &text, &updated, &mut Vec::new());
+        compare_or_update(&path(module), &text, &updated, &mut Vec::new());
         let page = literate::root().join(format!("docs/book/src/library/{}.md", library::title(module)));
         let now = std::fs::read_to_string(&page).unwrap_or_default();
-        settle(&page, &now, &library::page(module, &updated), &mut faults);
+        compare_or_update(&page, &now, &library::page(module, &updated), &mut faults);
     }
-    none(&faults);
+    assert_no_faults(&faults);
 }
 
 #[test]
@@ -73,7 +73,7 @@ fn the_book_lists_the_modules() {
     let path = literate::root().join("docs/book/src/SUMMARY.md");
     let summary = std::fs::read_to_string(&path).unwrap();
     let modules: Vec<&str> = LIBRARY.iter().map(|(module, _)| *module).collect();
-    settle(&path, &summary, &tables::summary(&summary, &modules), &mut faults);
+    compare_or_update(&path, &summary, &tables::summary(&summary, &modules), &mut faults);
     for page in literate::pages(&literate::root().join("docs/book/src/library")) {
         let name = page.file_stem().unwrap().to_str().unwrap().to_owned();
         let made = std::fs::read_to_string(&page).unwrap().starts_with(library::MADE);
@@ -81,7 +81,7 @@ fn the_book_lists_the_modules() {
             faults.push(format!("{} is the page of no module", page.display()));
         }
     }
-    none(&faults);
+    assert_no_faults(&faults);
 }
 
 /// A failure must name the condition, not a function, because the caller may not have called that

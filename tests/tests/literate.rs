@@ -14,7 +14,7 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use iverson_tests::literate::{self, Kind, none, settle};
+use iverson_tests::literate::{self, BlockKind, assert_no_faults, compare_or_update};
 use iverson_tests::{forms, library, run, tables};
 use lang_core::base::Code;
 use lang_core::session::LIBRARY;
@@ -58,14 +58,14 @@ fn programs_show_what_is_recorded() {
         let page = read(&path);
         match literate::check(&page, run::see_block) {
             Ok((found, updated)) if literate::updating() => {
-                settle(&path, &page, &updated, &mut faults);
+                compare_or_update(&path, &page, &updated, &mut faults);
                 drop(found);
             }
             Ok((found, _)) => faults.extend(found.iter().map(|f| format!("{}, {f}", path.display()))),
             Err(fault) => faults.push(format!("{}, {fault}", path.display())),
         }
     }
-    none(&faults);
+    assert_no_faults(&faults);
 }
 
 #[test]
@@ -80,9 +80,9 @@ fn examples_show_what_is_recorded() {
         }
         let recorded = path.with_extension("out");
         let now = std::fs::read_to_string(&recorded).unwrap_or_default();
-        settle(&recorded, &now, &run::see(&program, &[]), &mut faults);
+        compare_or_update(&recorded, &now, &run::program_output(&program, &[]), &mut faults);
     }
-    none(&faults);
+    assert_no_faults(&faults);
 }
 
 #[test]
@@ -93,11 +93,11 @@ fn tables_of_the_book_are_those_of_the_language() {
     for path in pages() {
         let page = read(&path);
         match tables::refresh(&page, &modules) {
-            Ok(fresh) => settle(&path, &page, &fresh, &mut faults),
+            Ok(fresh) => compare_or_update(&path, &page, &fresh, &mut faults),
             Err(fault) => faults.push(format!("{}: {fault}", path.display())),
         }
     }
-    none(&faults);
+    assert_no_faults(&faults);
 }
 
 /// The page of every error must show the error.
@@ -139,7 +139,7 @@ fn the_reference_is_complete() {
     for path in literate::pages(&literate::root().join("docs/book/src/reference")) {
         let page = read(&path);
         for block in literate::blocks(&page).unwrap_or_else(|fault| panic!("{}: {fault}", path.display())) {
-            if matches!(block.kind, Kind::Program | Kind::Module(_)) {
+            if matches!(block.kind, BlockKind::Program | BlockKind::Module(_)) {
                 for item in split(&block.text) {
                     forms::of_item(&item.text, &mut seen);
                 }

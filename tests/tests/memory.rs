@@ -9,16 +9,16 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use iverson_tests::literate::root;
-use iverson_tests::middle::filled::{callee, given_where, with_derivatives};
-use iverson_tests::middle::forms::{Forms, Middle as _};
+use iverson_tests::middle::engine_oracle::{EngineDefinitions, flat};
+use iverson_tests::middle::forms::{FormProvider as _, SessionForms};
 use iverson_tests::middle::large::{RUNS, session};
-use iverson_tests::middle::machine::{World, flat};
-use iverson_tests::run::{Ways, limits, value_of_main, value_of_main_generated};
+use iverson_tests::middle::synthetic_inputs::{callee, given_where, with_derivatives};
+use iverson_tests::run::{CompiledEvaluation, limits, value_of_main, value_of_main_generated};
 use lang_core::exec::{self, ExecutableCache, Machine, RunError, Tensor};
 use lang_core::ir::ssa::SsaFunction;
 use lang_core::runtime::RunLimits;
 use lang_core::runtime::memory::{AllocationError, MemoryAccount};
-use lang_core::runtime::{RunContext, pool};
+use lang_core::runtime::{RunContext, buffer_pool};
 
 use lang_core::predicate::LocalId;
 use lang_core::session::Session;
@@ -55,22 +55,22 @@ fn by_sizes(ssa: &SsaFunction, sizes: &[i64]) -> HashMap<LocalId, i64> {
 
 /// The runs whose peak was compared with the plan.
 #[derive(Default)]
-struct Compared {
+struct PlanComparison {
     count: usize,
     wrong: Vec<String>,
 }
 
-impl Compared {
+impl PlanComparison {
     /// Compares one more run. Its machine code is compiled before the measurement.
     fn run(
         &mut self,
-        defs: &Forms<'_>,
+        defs: &SessionForms<'_>,
         programs: &ExecutableCache,
         ssa: &Arc<SsaFunction>,
         known: &HashMap<LocalId, i64>,
     ) {
         let interrupt = AtomicBool::new(false);
-        let (memory, world) = (MemoryAccount::new(RunLimits::default()), World(defs));
+        let (memory, world) = (MemoryAccount::new(RunLimits::default()), EngineDefinitions(defs));
         let around = RunContext { memory: &memory, interrupt: &interrupt, report_progress: &|_| {} };
         let plan = Machine::new(&world, programs, &around).plan_call(ssa, known).expect("a plan");
         let sizes: Vec<i64> = ssa.sizes.iter().map(|l| known.get(l).copied().expect("a size")).collect();
@@ -78,7 +78,7 @@ impl Compared {
             |given| exec::run(&world, programs, ssa, &sizes, given, RunLimits::default(), &interrupt).expect("a value");
         // Compiles the code and allocates the threads' own buffers.
         drop(run(passed(ssa, known)));
-        pool::clear();
+        buffer_pool::clear();
         let before = ALLOCATOR.current_usage();
         let given = passed(ssa, known);
         let kept = given.clone();
@@ -115,8 +115,8 @@ fn what_is_held_is_what_was_planned() {
     let _alone = alone();
     let session = session();
     let globals = HashMap::new();
-    let defs = Forms::new(&session, &globals);
-    let mut compared = Compared::default();
+    let defs = SessionForms::new(&session, &globals);
+    let mut compared = PlanComparison::default();
     for threads in [1, 2] {
         let programs = ExecutableCache::with_backend(Arc::new(Jit::new(threads).expect("a processor")));
         for (name, all_sizes) in RUNS {
@@ -156,9 +156,9 @@ def greatest(x: [n, m]i64) -> [n]i64 = for i: max j: x[i, j]
     let mut session = Session::new();
     session.set_text("orders.iv", PROGRAM);
     let globals = HashMap::new();
-    let defs = Forms::new(&session, &globals);
+    let defs = SessionForms::new(&session, &globals);
     let programs = ExecutableCache::with_backend(Arc::new(Jit::new(1).expect("a processor")));
-    let mut compared = Compared::default();
+    let mut compared = PlanComparison::default();
     for (name, all_sizes) in [
         ("sorted", [vec![1_200_000], vec![1_500_000]]),
         ("ranks", [vec![1_200_000], vec![1_500_000]]),
@@ -175,13 +175,13 @@ def greatest(x: [n, m]i64) -> [n]i64 = for i: max j: x[i, j]
 #[test]
 fn gradbench_holds_what_was_planned() {
     let _alone = alone();
-    let mut compared = Compared::default();
+    let mut compared = PlanComparison::default();
     for (module, functions, known) in GRADBENCH {
         let file = root().join(format!("examples/gradbench/{module}.iv"));
         let mut session = Session::new();
         session.set_text(module, &std::fs::read_to_string(file).expect("an example"));
         let globals = HashMap::new();
-        let defs = Forms::new(&session, &globals);
+        let defs = SessionForms::new(&session, &globals);
         for threads in [1, 2] {
             let programs = ExecutableCache::with_backend(Arc::new(Jit::new(threads).expect("a processor")));
             for name in functions {
@@ -202,10 +202,10 @@ fn what_needs_too_much_does_not_begin() {
     let _alone = alone();
     let session = session();
     let globals = HashMap::new();
-    let defs = Forms::new(&session, &globals);
+    let defs = SessionForms::new(&session, &globals);
     let programs = ExecutableCache::with_backend(Arc::new(Jit::new(1).expect("a processor")));
     let interrupt = AtomicBool::new(false);
-    let world = World(&defs);
+    let world = EngineDefinitions(&defs);
     for ssa in with_derivatives(&defs, &callee("threads.iv", "elements")) {
         let sizes = [1_000_000];
         let run = |given: Vec<Tensor>, max_bytes: usize| {
@@ -214,7 +214,7 @@ fn what_needs_too_much_does_not_begin() {
         };
         let given = passed(&ssa, &by_sizes(&ssa, &sizes));
         drop(run(given.clone(), 1 << 30).expect("a value"));
-        pool::clear();
+        buffer_pool::clear();
         let before = ALLOCATOR.current_usage();
         ALLOCATOR.reset_peak_usage();
         let found = run(given, 7_999_999);
@@ -237,7 +237,7 @@ fn what_runs_again_asks_the_system_for_nothing() {
     let _alone = alone();
     let session = session();
     let globals = HashMap::new();
-    let defs = Forms::new(&session, &globals);
+    let defs = SessionForms::new(&session, &globals);
     let programs = ExecutableCache::with_backend(Arc::new(Jit::new(2).expect("a processor")));
     let interrupt = AtomicBool::new(false);
     let mut wrong = Vec::new();
@@ -246,7 +246,7 @@ fn what_runs_again_asks_the_system_for_nothing() {
             for sizes in *all_sizes {
                 let given = passed(&ssa, &by_sizes(&ssa, sizes));
                 let run = || {
-                    let world = World(&defs);
+                    let world = EngineDefinitions(&defs);
                     let given = given.clone();
                     drop(
                         exec::run(&world, &programs, &ssa, sizes, given, RunLimits::default(), &interrupt)
@@ -291,11 +291,11 @@ fn arrays_of_tuples_keep_the_limit() {
         let mut session = Session::new();
         session.set_text("tuples.iv", &text);
         for native in [false, true] {
-            pool::clear();
+            buffer_pool::clear();
             let before = ALLOCATOR.current_usage();
             ALLOCATOR.reset_peak_usage();
             let found = match native {
-                true => value_of_main_generated(&session, "tuples.iv", &Ways::native()),
+                true => value_of_main_generated(&session, "tuples.iv", &CompiledEvaluation::native()),
                 false => value_of_main(&session, "tuples.iv"),
             };
             let held = ALLOCATOR.peak_usage().saturating_sub(before);
@@ -330,11 +330,11 @@ fn tuples_of_scalars_are_flat() {
         let mut session = Session::new();
         session.set_text("flat.iv", &text);
         for native in [false, true] {
-            pool::clear();
+            buffer_pool::clear();
             let before = ALLOCATOR.current_usage();
             ALLOCATOR.reset_peak_usage();
             let found = match native {
-                true => value_of_main_generated(&session, "flat.iv", &Ways::native()),
+                true => value_of_main_generated(&session, "flat.iv", &CompiledEvaluation::native()),
                 false => value_of_main(&session, "flat.iv"),
             };
             let held = ALLOCATOR.peak_usage().saturating_sub(before);

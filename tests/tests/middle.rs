@@ -2,8 +2,8 @@
 //! rule. `IVERSON_SEED` and `IVERSON_COUNT` select other runs, and `IVERSON_FIRST` with a count of
 //! 1 runs one program alone.
 
-use iverson_tests::middle::machine::endless;
-use iverson_tests::middle::soak::{Report, judge_text, soak};
+use iverson_tests::middle::engine_oracle::endless;
+use iverson_tests::middle::soak::{MiddleReport, judge_text, soak};
 use iverson_tests::random;
 use lang_core::session::Session;
 
@@ -31,7 +31,7 @@ fn laws_of_the_middle_hold() {
 fn once_broken() {
     let all = include_str!("../golden/middle.iv");
     let mut session = Session::new();
-    let (mut report, mut count) = (Report::default(), 0);
+    let (mut report, mut count) = (MiddleReport::default(), 0);
     for program in all.split("-- law: ").skip(1) {
         count += 1;
         let (why, text) = program.split_once('\n').expect("a line of its own");

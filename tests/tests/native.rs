@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 
 use iverson_tests::golden::Tolerances;
 use iverson_tests::random::{Random, count, first, seed};
-use iverson_tests::run::{Ways, numbers, value_of_main, value_of_main_generated};
+use iverson_tests::run::{CompiledEvaluation, numbers, value_of_main, value_of_main_generated};
 use lang_core::runtime::Value;
 use lang_core::session::Session;
 
@@ -36,13 +36,13 @@ const FORMS: usize = 32;
 /// Indices in scope, innermost last.
 const INDICES: &[&str] = &["i", "j", "k1", "l", "m"];
 
-struct Draw {
+struct MachineProgramGenerator {
     random: Random,
     /// The number of occurrences of each form.
     drawn: BTreeMap<&'static str, usize>,
 }
 
-impl Draw {
+impl MachineProgramGenerator {
     fn note(&mut self, form: &'static str) {
         *self.drawn.entry(form).or_default() += 1;
     }
@@ -54,7 +54,7 @@ impl Draw {
     /// Draws a real number.
     fn real(&mut self, depth: usize, indices: usize) -> String {
         let Some(depth) = depth.checked_sub(1) else {
-            return match self.random.below(6) {
+            return match self.random.number_below(6) {
                 0 => format!("x[{} % n]", self.integer(1, indices)),
                 1 => format!("y[{} % n]", self.integer(1, indices)),
                 2 => format!("(f64({}) * 0.1)", self.integer(0, indices)),
@@ -64,7 +64,7 @@ impl Draw {
             };
         };
         let e = |d: &mut Self| d.real(depth, indices);
-        match self.random.below(26) {
+        match self.random.number_below(26) {
             0..3 => {
                 self.note("arithmetic");
                 let op = self.one(&["+", "-", "*"]);
@@ -199,7 +199,7 @@ impl Draw {
             ("end by an index", format!("{own} < {outer} % 6")),
             ("long range", format!("{own} < n")),
         ];
-        let (form, range) = ranges.get(self.random.below(ranges.len())).cloned().unwrap_or_default();
+        let (form, range) = ranges.get(self.random.number_below(ranges.len())).cloned().unwrap_or_default();
         self.note(form);
         let of = self.one(&["sum", "sum", "max", "min", "prod"]);
         let body = self.real(depth, indices + 1);
@@ -207,21 +207,21 @@ impl Draw {
     }
 
     fn index(&mut self, indices: usize) -> &'static str {
-        INDICES.get(self.random.below(indices)).copied().unwrap_or("0")
+        INDICES.get(self.random.number_below(indices)).copied().unwrap_or("0")
     }
 
     /// Draws an integer.
     fn integer(&mut self, depth: usize, indices: usize) -> String {
         let Some(depth) = depth.checked_sub(1) else {
             let last = self.index(indices);
-            return match self.random.below(5) {
+            return match self.random.number_below(5) {
                 0 | 1 => last.to_owned(),
                 2 => format!("k[{last} % n]"),
                 _ => self.one(&["3", "n", "2", "(-7)"]).to_owned(),
             };
         };
         let e = |d: &mut Self| d.integer(depth, indices);
-        match self.random.below(7) {
+        match self.random.number_below(7) {
             0 => format!("({} + {})", e(self), e(self)),
             1 => format!("({} - {})", e(self), e(self)),
             2 => format!("({} * {})", e(self), self.one(&["2", "(-3)", "5"])),
@@ -234,8 +234,8 @@ impl Draw {
 
     /// Draws a truth value.
     fn truth(&mut self, depth: usize, indices: usize) -> String {
-        match self.random.below(7) {
-            0 => format!("{} % 3 == {}", self.integer(depth, indices), self.random.below(3)),
+        match self.random.number_below(7) {
+            0 => format!("{} % 3 == {}", self.integer(depth, indices), self.random.number_below(3)),
             1 => format!("{} < {}", self.integer(depth, indices), self.integer(depth, indices)),
             2 => format!("x[{} % n] > {}", self.index(indices), self.one(&["0.3", "y[0]", "(-0.2)"])),
             3 if depth > 0 => format!("({} && {})", self.truth(depth - 1, indices), self.truth(depth - 1, indices)),
@@ -253,11 +253,11 @@ impl Draw {
 
     /// Draws a program.
     fn program(&mut self) -> String {
-        let extent = EXTENTS.get(self.random.below(EXTENTS.len())).copied().unwrap_or(1);
-        let depth = 2 + self.random.below(3);
+        let extent = EXTENTS.get(self.random.number_below(EXTENTS.len())).copied().unwrap_or(1);
+        let depth = 2 + self.random.number_below(3);
         let body = self.real(depth, 1);
         let head = "def f(x: [n]f64, y: [n]f64, k: [n]i64, s: f64) -> [n]f64 =";
-        let def = match self.random.below(4) {
+        let def = match self.random.number_below(4) {
             0 => format!("{head} for i: {body}"),
             1 => {
                 self.note("update");
@@ -304,7 +304,7 @@ fn parts(wanted: &Value, found: &Value) -> Vec<(usize, Vec<f64>, Vec<f64>)> {
 
 #[test]
 fn machine_code_gives_what_the_interpreter_does() {
-    let mut draw = Draw { random: Random::new(0), drawn: BTreeMap::new() };
+    let mut draw = MachineProgramGenerator { random: Random::new(0), drawn: BTreeMap::new() };
     let tolerances = Tolerances::of("machine code").expect("they can be read");
     let (allowed, cancelled) = (tolerances.get("whole programs"), tolerances.get("whole programs/cancelled"));
     let (mut values, mut failures, mut large, mut native) = (0, 0, 0, 0_u64);
@@ -320,7 +320,7 @@ fn machine_code_gives_what_the_interpreter_does() {
         let wrong: Vec<String> =
             session.diagnostics("drawn.iv").iter().filter(|d| d.is_error()).map(|d| d.message.clone()).collect();
         assert!(wrong.is_empty(), "program {n}: {wrong:?}\n{program}");
-        let ways = Ways::native();
+        let ways = CompiledEvaluation::native();
         let wanted = value_of_main(&session, "drawn.iv");
         let found = value_of_main_generated(&session, "drawn.iv", &ways);
         native += ways.tally.get().evaluated;
@@ -380,7 +380,7 @@ def main() = for n in 1..3: let x = for i < 20 * n + 1: f64(i % 3) / 2.0 in (two
 fn by_both(program: &str) -> (Vec<f64>, Vec<f64>, u64) {
     let mut session = Session::new();
     session.set_text("both.iv", program);
-    let ways = Ways::native();
+    let ways = CompiledEvaluation::native();
     let wanted = value_of_main(&session, "both.iv").expect("the interpreter has a value");
     let found = value_of_main_generated(&session, "both.iv", &ways).expect("machine code has one");
     assert_eq!(ways.tally.get().defects, 0, "parts that only the interpreter can run");

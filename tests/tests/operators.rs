@@ -13,14 +13,14 @@
 use std::cell::RefCell;
 
 use iverson_tests::golden;
+use iverson_tests::hover_entries::{argument, is_name, number, size};
 use iverson_tests::run::{numbers, value_of_main};
-use iverson_tests::told::{argument, is_name, number, size};
 use lang_core::predicate::LocalId;
 use lang_core::resolve::forms::Derivative as Operator;
 use lang_core::session::{ItemRef, Session};
 use lang_core::source::Entries;
 use lang_core::syntax::split::ItemKind;
-use lang_core::types::tree::{Body, Callee, Expr, Special, TId};
+use lang_core::types::tree::{Callee, TypedBody, TypedExpr, TypedForm, TypedId};
 use lang_core::types::ty::Type;
 
 /// Operators of each kind, on all kinds of functions.
@@ -28,7 +28,7 @@ const OWN: &str = include_str!("operators.iv");
 
 /// Counts of compared and skipped derivatives.
 #[derive(Default, Debug)]
-struct Tally {
+struct OperatorCounts {
     /// Parts of derivatives of operators.
     operators: usize,
     /// Parts of gradients by parameters.
@@ -90,12 +90,12 @@ fn variable(text: &str) -> (&str, &str) {
 }
 
 /// The differentiated parameters: `wrt` and names.
-struct Varies<'a> {
+struct DifferentiatedParams<'a> {
     wrt: &'a [usize],
     names: &'a [String],
 }
 
-impl Varies<'_> {
+impl DifferentiatedParams<'_> {
     /// Returns the part of a gradient that `x[i]` or `w.bias` denotes: fields, indices.
     fn part(&self, text: &str) -> Option<(String, Vec<String>)> {
         let (name, rest) = variable(text);
@@ -106,7 +106,11 @@ impl Varies<'_> {
 }
 
 /// Returns the part of the operator's value that a label denotes: fields, then indices.
-fn part_of(operator: Option<Operator>, label: &str, varies: &Varies<'_>) -> Option<(String, Vec<String>)> {
+fn part_of(
+    operator: Option<Operator>,
+    label: &str,
+    varies: &DifferentiatedParams<'_>,
+) -> Option<(String, Vec<String>)> {
     let valued = matches!(operator, Some(Operator::ValueAndGrad | Operator::Jvp2 | Operator::Vjp2));
     let second = |(fields, at): (String, Vec<String>)| (if valued { format!(".1{fields}") } else { fields }, at);
     if let Some(rest) = label.strip_prefix("value") {
@@ -146,7 +150,7 @@ struct Program<'s> {
     session: &'s Session,
     scratch: &'s RefCell<Session>,
     item: &'s ItemRef,
-    body: &'s Body,
+    body: &'s TypedBody,
 }
 
 impl Program<'_> {
@@ -167,10 +171,10 @@ impl Program<'_> {
 
     /// Returns `let`s of the definition's sizes and parameters, of the other variables that the
     /// expression reads, and of `more`. `None` if one of them cannot be drawn.
-    fn binds(&self, node: Option<TId>, more: &[(String, Type)]) -> Option<String> {
+    fn binds(&self, node: Option<TypedId>, more: &[(String, Type)]) -> Option<String> {
         let mut read: Vec<LocalId> = Vec::new();
         let mut bound: Vec<LocalId> = Vec::new();
-        let mut open: Vec<TId> = node.into_iter().collect();
+        let mut open: Vec<TypedId> = node.into_iter().collect();
         while let Some(node) = open.pop() {
             let kind = &self.body.nodes[node].kind;
             kind.for_each_local(&mut |l| read.push(l), &mut |l| bound.push(l));
@@ -200,7 +204,7 @@ impl Program<'_> {
         (binds, actual): (&str, &str),
         told: &Entries,
         part: &dyn Fn(&str) -> Option<Selection>,
-        tally: &mut Tally,
+        tally: &mut OperatorCounts,
     ) -> usize {
         let (mut count, mut squares) = (0, 0.0);
         for entry in &told.entries {
@@ -259,41 +263,41 @@ impl Program<'_> {
 
 /// Returns the operator of a node, the parameters by which it differentiates, and whether it is
 /// applied there.
-fn operator(body: &Body, node: TId) -> Option<(Operator, Option<Vec<u32>>)> {
+fn operator(body: &TypedBody, node: TypedId) -> Option<(Operator, Option<Vec<u32>>)> {
     match &body.nodes[node].kind {
-        Expr::Special(Special::Derive(operator, wrt), _) => Some((*operator, wrt.clone())),
-        Expr::Call { callee: Callee::Value(f), .. } => operator(body, *f),
+        TypedExpr::Form(TypedForm::Derive(operator, wrt), _) => Some((*operator, wrt.clone())),
+        TypedExpr::Call { callee: Callee::Value(f), .. } => operator(body, *f),
         _ => None,
     }
 }
 
 /// Returns the names of the parameters of the operator's function, as the labels use them.
-fn names(session: &Session, body: &Body, node: TId) -> Vec<String> {
+fn names(session: &Session, body: &TypedBody, node: TypedId) -> Vec<String> {
     let bound = |l: LocalId| {
         body.nodes.iter().find_map(|(_, n)| {
-            let Expr::Let(binds, _) = &n.kind else { return None };
-            binds.iter().find(|(pat, _)| *pat == lang_core::types::tree::Pat::Bind(l)).map(|(_, value)| *value)
+            let TypedExpr::Let(binds, _) = &n.kind else { return None };
+            binds.iter().find(|(pat, _)| *pat == lang_core::types::tree::TypedPattern::Bind(l)).map(|(_, value)| *value)
         })
     };
     match &body.nodes[node].kind {
-        Expr::Special(Special::Derive(..), of) => names(session, body, of[0]),
-        Expr::Call { callee: Callee::Value(f), .. } => names(session, body, *f),
-        Expr::DefValue(name, _) => {
+        TypedExpr::Form(TypedForm::Derive(..), of) => names(session, body, of[0]),
+        TypedExpr::Call { callee: Callee::Value(f), .. } => names(session, body, *f),
+        TypedExpr::DefValue(name, _) => {
             session.signature(name).map_or_else(Vec::new, |s| s.params.iter().map(|p| p.0.to_string()).collect())
         }
-        Expr::Lambda(lambda) => {
-            let name = |pat: &lang_core::types::tree::Pat| match pat {
-                lang_core::types::tree::Pat::Bind(l) => body.locals[l.0 as usize].name.to_string(),
+        TypedExpr::Lambda(lambda) => {
+            let name = |pat: &lang_core::types::tree::TypedPattern| match pat {
+                lang_core::types::tree::TypedPattern::Bind(l) => body.locals[l.0 as usize].name.to_string(),
                 _ => "_".to_owned(),
             };
             lambda.params.iter().map(name).collect()
         }
-        Expr::Local(l) => bound(*l).map_or_else(Vec::new, |value| names(session, body, value)),
+        TypedExpr::Local(l) => bound(*l).map_or_else(Vec::new, |value| names(session, body, value)),
         _ => vec!["x".to_owned()],
     }
 }
 
-fn of_operators(program: &Program<'_>, tally: &mut Tally) {
+fn of_operators(program: &Program<'_>, tally: &mut OperatorCounts) {
     let (session, item, body) = (program.session, program.item, program.body);
     for (node, of) in body.nodes.iter() {
         let Some((operator, wrt)) = operator(body, node) else { continue };
@@ -361,12 +365,12 @@ fn of_operators(program: &Program<'_>, tally: &mut Tally) {
             continue;
         };
         let actual = if fun.is_some() { format!("({text})({})", args.join(", ")) } else { text.to_owned() };
-        let varies = Varies { wrt: &wrt, names: &names };
+        let varies = DifferentiatedParams { wrt: &wrt, names: &names };
         let part = |label: &str| part_of(Some(operator), label, &varies);
         tally.operators += program.compare((&binds, &actual), told, &part, tally);
     }
     for (node, of) in body.nodes.iter() {
-        let Expr::Special(Special::Deriv(by), inner) = &of.kind else { continue };
+        let TypedExpr::Form(TypedForm::Deriv(by), inner) = &of.kind else { continue };
         let Some(derivative) = session.derivative(&item.global, node) else { continue };
         let by = &body.locals[by.0 as usize].name;
         let (Ok([told]), Some(text)) = (derivative.entries.as_deref(), item.text.get(of.span.range())) else {
@@ -374,13 +378,13 @@ fn of_operators(program: &Program<'_>, tally: &mut Tally) {
         };
         let Some(binds) = program.binds(Some(inner[0]), &[]) else { continue };
         let names = [by.to_string()];
-        let varies = Varies { wrt: &[0], names: &names };
+        let varies = DifferentiatedParams { wrt: &[0], names: &names };
         let part = |label: &str| part_of(None, label, &varies);
         tally.operators += program.compare((&binds, text), told, &part, tally);
     }
 }
 
-fn of_parameters(program: &Program<'_>, tally: &mut Tally) {
+fn of_parameters(program: &Program<'_>, tally: &mut OperatorCounts) {
     let (session, item, body) = (program.session, program.item, program.body);
     let Some(signature) = session.signature(&item.global) else { return };
     for (k, (name, ty)) in signature.params.iter().enumerate() {
@@ -410,7 +414,7 @@ fn of_parameters(program: &Program<'_>, tally: &mut Tally) {
             false => format!("vjp(\\v_: {})({name}, {cotangent})", call("v_")),
         };
         let names = [name.to_string()];
-        let varies = Varies { wrt: &[0], names: &names };
+        let varies = DifferentiatedParams { wrt: &[0], names: &names };
         let part = |label: &str| part_of(None, label, &varies);
         tally.parameters += program.compare((&binds, &actual), told, &part, tally);
     }
@@ -425,7 +429,7 @@ fn as_the_interpreter_has_them() {
     let wrong: Vec<String> =
         session.diagnostics("own.iv").iter().filter(|d| d.is_error()).map(|d| d.message.clone()).collect();
     assert!(wrong.is_empty(), "{wrong:?}");
-    let mut tally = Tally::default();
+    let mut tally = OperatorCounts::default();
     for item in session.items("own.iv").iter().filter(|i| i.kind == ItemKind::Def) {
         let Some(checked) = session.checked_item(item) else { continue };
         let program = Program { session: &session, scratch: &scratch, item, body: &checked.body };

@@ -18,7 +18,7 @@ use lang_core::source::callee_at_f64;
 use lang_core::syntax::split::ItemKind;
 
 /// A check of a function's statements, with the faults of their origins.
-struct Checked<'a> {
+struct OriginChecker<'a> {
     session: &'a Session,
     module: &'a MemoisedForms<'a>,
     wrong: Vec<String>,
@@ -27,7 +27,7 @@ struct Checked<'a> {
     rules: BTreeSet<&'static str>,
 }
 
-impl Checked<'_> {
+impl OriginChecker<'_> {
     fn check(&mut self, callee: &Arc<FunctionKey>) {
         let Some(TracedSsa { ssa, origins }) = self.module.traced(callee) else { return };
         // The number of statements in the differentiated function; `None` for a definition itself.
@@ -85,7 +85,7 @@ fn every_statement_comes_from_somewhere() {
     let module = MemoisedForms::new(&session);
     let names = LIBRARY.iter().map(|(name, _)| (*name).to_owned()).chain(programs.keys().map(|n| golden::module(n)));
     let (wrong, rules) = (Vec::new(), BTreeSet::new());
-    let mut checked = Checked { session: &session, module: &module, wrong, statements: 0, rules };
+    let mut checked = OriginChecker { session: &session, module: &module, wrong, statements: 0, rules };
     for name in names {
         for item in session.items(&name).into_iter().filter(|i| i.kind == ItemKind::Def) {
             let def = GlobalName::new(&name, &item.name);

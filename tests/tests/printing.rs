@@ -24,14 +24,14 @@ const SUM: &str = "type Tree = Leaf | Node(Tree, f64, Tree) | More([2, 2]f64, Tr
 
 /// Draws a type and a value of it as text, without the printer under test.
 fn drawn(r: &mut Random, depth: usize) -> (String, String) {
-    match r.below(if depth == 0 { 5 } else { 9 }) {
+    match r.number_below(if depth == 0 { 5 } else { 9 }) {
         0 => ("f64".into(), f64(r)),
         1 => ("f32".into(), f32(r)),
         2 => ("i64".into(), i64(r)),
         3 => ("bool".into(), bool(r)),
         4 => array(r),
         5 => {
-            let (types, values): (Vec<_>, Vec<_>) = (0..2 + r.below(4)).map(|_| drawn(r, depth - 1)).unzip();
+            let (types, values): (Vec<_>, Vec<_>) = (0..2 + r.number_below(4)).map(|_| drawn(r, depth - 1)).unzip();
             (format!("({})", types.join(", ")), format!("({})", values.join(", ")))
         }
         6 => {
@@ -39,14 +39,14 @@ fn drawn(r: &mut Random, depth: usize) -> (String, String) {
                 let name = ["a", "weights", "a_name_of_some_length"][i % 3];
                 (format!("{name}{i}: {t}"), format!("{name}{i}: {v}"))
             };
-            let fields = (0..1 + r.below(4)).map(|_| drawn(r, depth - 1)).collect::<Vec<_>>();
+            let fields = (0..1 + r.number_below(4)).map(|_| drawn(r, depth - 1)).collect::<Vec<_>>();
             let (types, values): (Vec<_>, Vec<_>) = fields.into_iter().enumerate().map(of).unzip();
             (format!("{{{}}}", types.join(", ")), format!("{{{}}}", values.join(", ")))
         }
         7 => {
             // An array whose elements are all the same.
             let (ty, value) = drawn(r, depth - 1);
-            let n = 1 + r.below(9);
+            let n = 1 + r.number_below(9);
             let values = vec![value; n];
             let comma = if n == 1 { "," } else { "" };
             // The extents of nested arrays come first.
@@ -54,14 +54,14 @@ fn drawn(r: &mut Random, depth: usize) -> (String, String) {
             (ty, format!("[{}{comma}]", values.join(", ")))
         }
         _ => {
-            let many = 1 + r.below(40);
+            let many = 1 + r.number_below(40);
             ("Tree".into(), (0..many).fold("Leaf".into(), |t, _| tree(r, &t)))
         }
     }
 }
 
 fn tree(r: &mut Random, t: &str) -> String {
-    match r.below(6) {
+    match r.number_below(6) {
         0 => format!("Node({t}, {}, Leaf)", f64(r)),
         1 => format!("More([[{}, {}], [{}, {}]], {t})", f64(r), f64(r), f64(r), f64(r)),
         2 => format!("Both({{x: {}, y: {t}}})", i64(r)),
@@ -70,8 +70,9 @@ fn tree(r: &mut Random, t: &str) -> String {
 }
 
 fn array(r: &mut Random) -> (String, String) {
-    let dims: Vec<usize> = (0..1 + r.below(3)).map(|_| [r.below(5), r.below(40)][r.below(2)]).collect();
-    let kind = r.below(4);
+    let dims: Vec<usize> =
+        (0..1 + r.number_below(3)).map(|_| [r.number_below(5), r.number_below(40)][r.number_below(2)]).collect();
+    let kind = r.number_below(4);
     let mut element = |r: &mut Random| match kind {
         0 => f64(r),
         1 => f32(r),
@@ -90,19 +91,19 @@ fn array(r: &mut Random) -> (String, String) {
 }
 
 fn f64(r: &mut Random) -> String {
-    let x = match r.below(5) {
+    let x = match r.number_below(5) {
         0 => f64::from_bits(r.number()),
         1 => [0.0, -0.0, f64::INFINITY, f64::NEG_INFINITY, f64::NAN, 5e-324, f64::MAX, 1e15, 1e16, 1e-4, 1e-5]
-            [r.below(11)],
-        2 => r.below(2_000_000) as f64 / 1000.0 - 1000.0,
-        3 => r.below(100) as f64,
-        _ => (r.below(1 << 52) as f64) * 10f64.powi(r.below(40) as i32 - 30),
+            [r.number_below(11)],
+        2 => r.number_below(2_000_000) as f64 / 1000.0 - 1000.0,
+        3 => r.number_below(100) as f64,
+        _ => (r.number_below(1 << 52) as f64) * 10f64.powi(r.number_below(40) as i32 - 30),
     };
     named(x, format!("{x:?}"))
 }
 
 fn f32(r: &mut Random) -> String {
-    let x = if r.once_in(2) { f32::from_bits(r.number() as u32) } else { r.below(1000) as f32 / 7.0 };
+    let x = if r.once_in(2) { f32::from_bits(r.number() as u32) } else { r.number_below(1000) as f32 / 7.0 };
     named(f64::from(x), format!("{x:?}"))
 }
 
@@ -111,7 +112,7 @@ fn named(x: f64, digits: String) -> String {
 }
 
 fn i64(r: &mut Random) -> String {
-    if r.once_in(4) { (r.number() as i64).to_string() } else { (r.below(2000) as i64 - 1000).to_string() }
+    if r.once_in(4) { (r.number() as i64).to_string() } else { (r.number_below(2000) as i64 - 1000).to_string() }
 }
 
 fn bool(r: &mut Random) -> String {
@@ -133,7 +134,7 @@ fn what_is_shown_reads_back() {
         let mut r = Random::new(random::seed().wrapping_add(i));
         let (ty, text) = drawn(&mut r, 3);
         let first = value(&ty, &text);
-        let width = 20 + r.below(100);
+        let width = 20 + r.number_below(100);
         let shown = Layout { digits: Digits::All, width, ..Layout::default() }.show(&first);
         assert!(value(&ty, &shown) == first, "program {i}: {ty}\n{text}\n{shown}");
     }

@@ -8,9 +8,9 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use iverson_tests::middle::filled::callee;
-use iverson_tests::middle::forms::{Forms, Middle as _};
-use iverson_tests::middle::machine::World;
+use iverson_tests::middle::engine_oracle::EngineDefinitions;
+use iverson_tests::middle::forms::{FormProvider as _, SessionForms};
+use iverson_tests::middle::synthetic_inputs::callee;
 use iverson_tests::run::limits;
 use lang_core::exec::{self, ExecutableCache, Tensor};
 use lang_core::runtime::Value;
@@ -40,7 +40,7 @@ fn equal_rows_have_equal_sums() {
     let mut session = Session::new();
     session.set_text("rows.iv", PROGRAM);
     let globals = HashMap::new();
-    let defs = Forms::new(&session, &globals);
+    let defs = SessionForms::new(&session, &globals);
     let programs = ExecutableCache::with_backend(Arc::new(Jit::new(1).expect("a processor")));
     let by_statements = ExecutableCache::default();
     let (mut wrong, mut others) = (Vec::new(), 0);
@@ -68,8 +68,9 @@ fn equal_rows_have_equal_sums() {
                 .collect();
             let interrupt = AtomicBool::new(false);
             let run = |programs: &ExecutableCache| {
-                let found = exec::run(&World(&defs), programs, &ssa, &sizes, given.to_vec(), limits(), &interrupt)
-                    .expect("a value");
+                let found =
+                    exec::run(&EngineDefinitions(&defs), programs, &ssa, &sizes, given.to_vec(), limits(), &interrupt)
+                        .expect("a value");
                 let one = found.first().expect("a result");
                 (0..one.count()).map(|at| one.element(at).expect("an element")).collect::<Vec<Value>>()
             };

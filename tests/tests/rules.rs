@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use iverson_tests::golden::{Tolerances, json_of};
-use iverson_tests::run::{Prepare, value_of_main, value_of_main_after};
+use iverson_tests::run::{InterpreterSetup, value_of_main, value_of_main_after};
 use lang_core::base::GlobalName;
 use lang_core::session::{LIBRARY, Session};
 use lang_core::syntax::split::ItemKind;
@@ -34,7 +34,7 @@ def apart(n: i64, seed: i64) -> [n, n]f64 =
 
 /// The points at which a rule is tested. `$` in the texts is replaced by a number that differs from
 /// draw to draw.
-struct Place {
+struct RuleTest {
     /// The definition, with its module.
     def: &'static str,
     /// Its arguments.
@@ -45,13 +45,13 @@ struct Place {
     cotangent: &'static str,
 }
 
-const fn place(
+const fn rule_test(
     def: &'static str,
     point: &'static [&'static str],
     tangent: &'static [&'static str],
     cotangent: &'static str,
-) -> Place {
-    Place { def, point, tangent, cotangent }
+) -> RuleTest {
+    RuleTest { def, point, tangent, cotangent }
 }
 
 const SQUARE: &[&str] = &["matrix(3, 3, $)"];
@@ -68,63 +68,63 @@ const POSITIVE: &[&str] = &["1.5 + noise($)", "1.5 + noise($ + 1)"];
 /// Six numbers: a transform that halves once and then uses the direct sum.
 const COMPLEX: &[&str] = &["{re: vector(6, $), im: vector(6, $ + 1)}"];
 
-const PLACES: &[Place] = &[
-    place("linalg.norm", &["vector(4, $)"], &["vector(4, $)"], "noise($)"),
-    place("linalg.frobenius", &["matrix(2, 3, $)"], &["matrix(2, 3, $)"], "noise($)"),
-    place("linalg.solve_lower", REGULAR_VECTOR, SQUARE_VECTOR, "vector(3, $)"),
-    place("linalg.solve_upper", REGULAR_VECTOR, SQUARE_VECTOR, "vector(3, $)"),
-    place("linalg.solve_lower_matrix", REGULAR_MATRIX, SQUARE_MATRIX, "matrix(3, 2, $)"),
-    place("linalg.solve_upper_matrix", REGULAR_MATRIX, SQUARE_MATRIX, "matrix(3, 2, $)"),
-    place("linalg.lu", SQUARE, SQUARE, "{lu: matrix(3, 3, $), rows: (), sign: ()}"),
-    place("linalg.solve", REGULAR_VECTOR, SQUARE_VECTOR, "vector(3, $)"),
-    place("linalg.solve_matrix", REGULAR_MATRIX, SQUARE_MATRIX, "matrix(3, 2, $)"),
-    place("linalg.inverse", REGULAR, SQUARE, "matrix(3, 3, $)"),
-    place("linalg.det", SQUARE, SQUARE, "noise($)"),
-    place("linalg.cofactors", SQUARE, SQUARE, "matrix(3, 3, $)"),
-    place("linalg.spectral_norm", &["matrix(3, 2, $)"], &["matrix(3, 2, $)"], "noise($)"),
-    place("linalg.product", &["noise($)", "noise($ + 1)"], &["noise($)", "noise($ + 1)"], "noise($)"),
-    place("linalg.slogdet", REGULAR, SQUARE, "{sign: noise($), logdet: noise($ + 1)}"),
-    place("linalg.cholesky", &["positive(3, $)"], SQUARE, "matrix(3, 3, $)"),
-    place("linalg.solve_positive", &["positive(3, $)", "vector(3, $ + 1)"], SQUARE_VECTOR, "vector(3, $)"),
-    place("linalg.logdet", &["positive(3, $)"], SQUARE, "noise($)"),
-    place("linalg.qr", &["matrix(4, 3, $)"], &["matrix(4, 3, $)"], "{q: matrix(4, 3, $), r: matrix(3, 3, $ + 1)}"),
-    place(
+const PLACES: &[RuleTest] = &[
+    rule_test("linalg.norm", &["vector(4, $)"], &["vector(4, $)"], "noise($)"),
+    rule_test("linalg.frobenius", &["matrix(2, 3, $)"], &["matrix(2, 3, $)"], "noise($)"),
+    rule_test("linalg.solve_lower", REGULAR_VECTOR, SQUARE_VECTOR, "vector(3, $)"),
+    rule_test("linalg.solve_upper", REGULAR_VECTOR, SQUARE_VECTOR, "vector(3, $)"),
+    rule_test("linalg.solve_lower_matrix", REGULAR_MATRIX, SQUARE_MATRIX, "matrix(3, 2, $)"),
+    rule_test("linalg.solve_upper_matrix", REGULAR_MATRIX, SQUARE_MATRIX, "matrix(3, 2, $)"),
+    rule_test("linalg.lu", SQUARE, SQUARE, "{lu: matrix(3, 3, $), rows: (), sign: ()}"),
+    rule_test("linalg.solve", REGULAR_VECTOR, SQUARE_VECTOR, "vector(3, $)"),
+    rule_test("linalg.solve_matrix", REGULAR_MATRIX, SQUARE_MATRIX, "matrix(3, 2, $)"),
+    rule_test("linalg.inverse", REGULAR, SQUARE, "matrix(3, 3, $)"),
+    rule_test("linalg.det", SQUARE, SQUARE, "noise($)"),
+    rule_test("linalg.cofactors", SQUARE, SQUARE, "matrix(3, 3, $)"),
+    rule_test("linalg.spectral_norm", &["matrix(3, 2, $)"], &["matrix(3, 2, $)"], "noise($)"),
+    rule_test("linalg.product", &["noise($)", "noise($ + 1)"], &["noise($)", "noise($ + 1)"], "noise($)"),
+    rule_test("linalg.slogdet", REGULAR, SQUARE, "{sign: noise($), logdet: noise($ + 1)}"),
+    rule_test("linalg.cholesky", &["positive(3, $)"], SQUARE, "matrix(3, 3, $)"),
+    rule_test("linalg.solve_positive", &["positive(3, $)", "vector(3, $ + 1)"], SQUARE_VECTOR, "vector(3, $)"),
+    rule_test("linalg.logdet", &["positive(3, $)"], SQUARE, "noise($)"),
+    rule_test("linalg.qr", &["matrix(4, 3, $)"], &["matrix(4, 3, $)"], "{q: matrix(4, 3, $), r: matrix(3, 3, $ + 1)}"),
+    rule_test(
         "linalg.lstsq",
         &["matrix(4, 3, $)", "vector(4, $ + 1)"],
         &["matrix(4, 3, $)", "vector(4, $ + 1)"],
         "vector(3, $)",
     ),
-    place("linalg.eigh", &["apart(3, $)"], SQUARE, "{values: vector(3, $), vectors: matrix(3, 3, $ + 1)}"),
-    place("linalg.eigvalsh", &["apart(3, $)"], SQUARE, "vector(3, $)"),
-    place("linalg.expm", SQUARE, SQUARE, "matrix(3, 3, $)"),
-    place(
+    rule_test("linalg.eigh", &["apart(3, $)"], SQUARE, "{values: vector(3, $), vectors: matrix(3, 3, $ + 1)}"),
+    rule_test("linalg.eigvalsh", &["apart(3, $)"], SQUARE, "vector(3, $)"),
+    rule_test("linalg.expm", SQUARE, SQUARE, "matrix(3, 3, $)"),
+    rule_test(
         "linalg.expm_frechet",
         &["matrix(2, 2, $)", "matrix(2, 2, $ + 1)"],
         &["matrix(2, 2, $)", "matrix(2, 2, $ + 1)"],
         "matrix(2, 2, $)",
     ),
-    place(
+    rule_test(
         "linalg.svd",
         &["matrix(4, 3, $)"],
         &["matrix(4, 3, $)"],
         "{u: matrix(4, 3, $), values: vector(3, $ + 1), v: matrix(3, 3, $ + 2)}",
     ),
-    place("linalg.svdvals", &["matrix(4, 3, $)"], &["matrix(4, 3, $)"], "vector(3, $)"),
-    place("linalg.pinv", &["matrix(4, 3, $)"], &["matrix(4, 3, $)"], "matrix(3, 4, $)"),
-    place("nn.log_softmax", VECTOR, VECTOR, "vector(4, $)"),
-    place("signal.fft", COMPLEX, COMPLEX, "{re: vector(6, $), im: vector(6, $ + 1)}"),
-    place("signal.ifft", COMPLEX, COMPLEX, "{re: vector(6, $), im: vector(6, $ + 1)}"),
-    place("signal.cumulative_sum", VECTOR, VECTOR, "vector(4, $)"),
-    place("stats.logsumexp", VECTOR, VECTOR, "noise($)"),
-    place("stats.softmax", VECTOR, VECTOR, "vector(4, $)"),
-    place("stats.categorical_logpmf", &["2", "vector(4, $)"], &["()", "vector(4, $)"], "noise($)"),
-    place("stats.xlogy_at_border", POSITIVE, PAIR, "noise($)"),
-    place("stats.xdivy", POSITIVE, PAIR, "noise($)"),
-    place("stats.relative_entropy_at_border", POSITIVE, PAIR, "noise($)"),
-    place("stats.standard_normal_logcdf", REAL, REAL, "noise($)"),
-    place("stats.mills_inverse", REAL, REAL, "noise($)"),
-    place("stats.erfcx_integral", &["1", "noise($)"], &["()", "noise($)"], "noise($)"),
-    place("stats.exp_square", &["noise($)", "0.5"], PAIR, "noise($)"),
+    rule_test("linalg.svdvals", &["matrix(4, 3, $)"], &["matrix(4, 3, $)"], "vector(3, $)"),
+    rule_test("linalg.pinv", &["matrix(4, 3, $)"], &["matrix(4, 3, $)"], "matrix(3, 4, $)"),
+    rule_test("nn.log_softmax", VECTOR, VECTOR, "vector(4, $)"),
+    rule_test("signal.fft", COMPLEX, COMPLEX, "{re: vector(6, $), im: vector(6, $ + 1)}"),
+    rule_test("signal.ifft", COMPLEX, COMPLEX, "{re: vector(6, $), im: vector(6, $ + 1)}"),
+    rule_test("signal.cumulative_sum", VECTOR, VECTOR, "vector(4, $)"),
+    rule_test("stats.logsumexp", VECTOR, VECTOR, "noise($)"),
+    rule_test("stats.softmax", VECTOR, VECTOR, "vector(4, $)"),
+    rule_test("stats.categorical_logpmf", &["2", "vector(4, $)"], &["()", "vector(4, $)"], "noise($)"),
+    rule_test("stats.xlogy_at_border", POSITIVE, PAIR, "noise($)"),
+    rule_test("stats.xdivy", POSITIVE, PAIR, "noise($)"),
+    rule_test("stats.relative_entropy_at_border", POSITIVE, PAIR, "noise($)"),
+    rule_test("stats.standard_normal_logcdf", REAL, REAL, "noise($)"),
+    rule_test("stats.mills_inverse", REAL, REAL, "noise($)"),
+    rule_test("stats.erfcx_integral", &["1", "noise($)"], &["()", "noise($)"], "noise($)"),
+    rule_test("stats.exp_square", &["noise($)", "0.5"], PAIR, "noise($)"),
 ];
 
 /// Exceptions in which a rule differs from the code, as its documentation states: the definition,
@@ -208,13 +208,13 @@ fn check(session: &mut Session, body: &str) -> Result<(), String> {
     Ok(())
 }
 
-fn run(session: &Session, prepare: Prepare<'_>) -> Result<Value, String> {
+fn run(session: &Session, prepare: InterpreterSetup<'_>) -> Result<Value, String> {
     json_of(&value_of_main_after(session, MODULE, prepare)?)
 }
 
 /// Returns the expression that is computed at a point: two tangents, a second derivative,
 /// cotangents, and their directions.
-fn body(place: &Place, draw: i64) -> String {
+fn body(place: &RuleTest, draw: i64) -> String {
     let at = |text: &str, seed: i64| text.replace('$', &(1_000 * draw + seed).to_string());
     let bundle = |texts: &[&str], seed: i64| {
         let texts: Vec<String> = texts.iter().map(|text| at(text, seed)).collect();
@@ -267,7 +267,7 @@ fn absolute(x: &[f64]) -> Vec<f64> {
 }
 
 /// Returns the faults in the rules of one definition.
-fn judge(session: &mut Session, place: &Place, def: &GlobalName, kinds: &BTreeSet<&str>) -> Vec<String> {
+fn judge(session: &mut Session, place: &RuleTest, def: &GlobalName, kinds: &BTreeSet<&str>) -> Vec<String> {
     let tolerance = match Tolerances::of("rules") {
         Ok(all) => all.get(place.def).relative,
         Err(told) => return vec![told],

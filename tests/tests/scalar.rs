@@ -14,7 +14,7 @@ use std::fmt::Write;
 
 use iverson_tests::golden::{self, Tolerance, Tolerances};
 use iverson_tests::run::value_of_main;
-use lang_core::resolve::scalar_fn::{Accuracy, Domain, ScalarFn};
+use lang_core::resolve::scalar_fn::{ScalarDomain, ScalarFn, UlpAccuracy};
 use lang_core::runtime::json::to_json;
 use lang_core::runtime::scalar::{f32s, f64s};
 use lang_core::session::Session;
@@ -22,8 +22,8 @@ use lang_jit::tiles::{ProcessorLevel, TileFunction};
 use serde_json::{Map, Value};
 
 /// Powers, real and integer. They are operators, so the table does not contain them.
-const POW: (&str, Accuracy) = ("^", Accuracy { double: 1, single: 1 });
-const POW_INT: (&str, Accuracy) = ("^ integer", Accuracy { double: 1, single: 1 });
+const POW: (&str, UlpAccuracy) = ("^", UlpAccuracy { double: 1, single: 1 });
+const POW_INT: (&str, UlpAccuracy) = ("^ integer", UlpAccuracy { double: 1, single: 1 });
 
 /// Returns a real, or `None` if no value is promised.
 fn real(value: &Value) -> Option<f64> {
@@ -138,7 +138,7 @@ impl Worst {
 fn values(
     name: &str,
     rows: &[Row],
-    accuracy: Accuracy,
+    accuracy: UlpAccuracy,
     double: &dyn Fn(&[f64]) -> f64,
     float: &dyn Fn(&[f32]) -> f32,
 ) -> String {
@@ -199,7 +199,7 @@ fn tiles_are_near_the_exact_values() {
 
 /// Returns every function of reals.
 fn functions() -> impl Iterator<Item = ScalarFn> {
-    ScalarFn::ALL.iter().copied().filter(|f| f.domain() != Domain::Int)
+    ScalarFn::ALL.iter().copied().filter(|f| f.domain() != ScalarDomain::Int)
 }
 
 #[test]

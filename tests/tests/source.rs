@@ -16,7 +16,7 @@ use lang_core::syntax::parser::parse_item;
 use lang_core::syntax::split::{ItemKind, split};
 
 /// A printed derivative: its definition, and which of the two it is.
-struct Printed {
+struct SourceDerivative {
     def: GlobalName,
     which: DerivativeMode,
     made: PrintedDerivative,
@@ -39,7 +39,7 @@ fn derivatives_of_definitions_as_source() {
         LIBRARY.iter().map(|(name, text)| ((*name).to_owned(), (*text).to_owned())).collect();
     texts.extend(programs.iter().map(|(n, text)| (golden::module(n), text.clone())));
     let only = std::env::var("IVERSON_ONLY").ok();
-    let mut printed: Vec<Printed> = Vec::new();
+    let mut printed: Vec<SourceDerivative> = Vec::new();
     let mut without: BTreeMap<String, Vec<String>> = BTreeMap::new();
     let mut wrong: Vec<String> = Vec::new();
     {
@@ -63,7 +63,7 @@ fn derivatives_of_definitions_as_source() {
                             if !taken && format::format(&made.text).as_deref() != Ok(&made.text) {
                                 wrong.push(format!("{def:?} is not in the one layout:\n{}", made.text));
                             }
-                            printed.push(Printed { def: def.clone(), which, made });
+                            printed.push(SourceDerivative { def: def.clone(), which, made });
                         }
                         Ok(DerivativeText::SsaOnly(_, why)) => {
                             without

@@ -10,9 +10,9 @@ use std::sync::atomic::AtomicBool;
 
 use expect_test::{Expect, expect, expect_file};
 use iverson_tests::golden;
-use iverson_tests::middle::forms::{Forms, Middle as _};
-use iverson_tests::middle::judge::{Judge, Tally};
-use iverson_tests::middle::probe::{Interpreter, grid, point, probes, types};
+use iverson_tests::middle::form_laws::{LawChecker, LawCounts};
+use iverson_tests::middle::forms::{FormProvider as _, SessionForms};
+use iverson_tests::middle::interpreter_oracle::{Interpreter, grid, point, probes, types};
 use iverson_tests::random::Random;
 use lang_core::ad::{is_real, real_inputs};
 use lang_core::base::GlobalName;
@@ -23,7 +23,7 @@ use lang_core::syntax::split::ItemKind;
 use lang_core::types::ty::Type;
 
 /// Returns the text at which a definition leaves the supported fragment, shortened to one line.
-fn place(session: &Session, outside: &NoCoreForm) -> String {
+fn unsupported_text(session: &Session, outside: &NoCoreForm) -> String {
     let Some(item) = session.item(&outside.item) else { return String::new() };
     let part = item.text.get(outside.span.range()).unwrap_or_default();
     // A span of the whole definition names no place in it.
@@ -56,7 +56,7 @@ the place. They run as all others do, and have derivatives.
     .to_owned();
     let mut taking = Vec::new();
     for (def, outside) in outside {
-        let (what, at) = (outside.reason.phrase(), place(session, outside));
+        let (what, at) = (outside.reason.phrase(), unsupported_text(session, outside));
         let takes = session.signature(def).is_some_and(|s| s.params.iter().any(|(_, ty)| matches!(ty, Type::Fun(_))));
         if outside.item == *def && takes && at.is_empty() {
             taking.push(def);
@@ -101,7 +101,7 @@ fn definitions_in_every_form() {
     let mut outside: BTreeMap<GlobalName, Box<NoCoreForm>> = BTreeMap::new();
     {
         let globals = HashMap::new();
-        let forms = Forms::new(&session, &globals);
+        let forms = SessionForms::new(&session, &globals);
         let mut asked: BTreeMap<String, String> = BTreeMap::new();
         for (module, text) in &texts {
             for item in session.items(module).into_iter().filter(|i| i.kind == ItemKind::Def) {
@@ -129,15 +129,15 @@ fn definitions_in_every_form() {
         }
     }
     let globals = iverson_tests::run::globals(&session, texts.iter().map(|(m, _)| m.as_str()));
-    let forms = Forms::new(&session, &globals);
+    let forms = SessionForms::new(&session, &globals);
     let stop = AtomicBool::new(false);
     let interpreter = Interpreter { session: &session, globals: &globals, stop: &stop };
-    let (mut total, mut wrong) = (Tally::default(), Vec::new());
+    let (mut total, mut wrong) = (LawCounts::default(), Vec::new());
     let (mut valueless, mut tangentless) = (Vec::new(), Vec::new());
     let mut ratios: Vec<(f64, f64, String)> = Vec::new();
     for (def, callee) in &defs {
         let stages = forms.stages(callee).expect("it has forms");
-        let mut judge = Judge::new(&forms).expect("the tolerances can be read");
+        let mut judge = LawChecker::new(&forms).expect("the tolerances can be read");
         let mut random = Random::new(11);
         let mut skipped = Vec::new();
         let shapes = judge.shapes(&stages);
@@ -197,7 +197,7 @@ fn definitions_in_every_form() {
     let shown: Vec<String> = few.map(|b| format!("{}: {}", b.law, b.how)).collect();
     assert!(wrong.is_empty(), "{laws:?}:\n{}", shown.join("\n\n"));
     // The counts may grow. If one falls, some cases are no longer compared.
-    let Tally { values, exact, near, tangents, products, seconds, hessians, shared, .. } = total;
+    let LawCounts { values, exact, near, tangents, products, seconds, hessians, shared, .. } = total;
     assert!(defs.len() >= 550 && values >= 2700 && exact >= 50_000 && near >= 12_000, "{total:?}");
     assert!(shared >= 1000, "{total:?}");
     assert!(tangents >= 1900 && products >= 1900 && seconds >= 500 && hessians >= 150, "{total:?}");

@@ -7,11 +7,11 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 use iverson_tests::golden;
-use iverson_tests::middle::forms::{self, Form, Forms, In};
+use iverson_tests::middle::forms::{self, Form, SessionForms, SingleFormFunctions};
 use iverson_tests::random::Random;
 use lang_core::ad::{real_inputs, real_outputs};
 use lang_core::base::GlobalName;
-use lang_core::eval::eval::{CoreEvaluator, EvalError};
+use lang_core::eval::eval_core::{CoreEvaluator, EvalError};
 use lang_core::eval::eval_ssa::{IrTensor, SsaEvaluator};
 use lang_core::ir::canonical;
 use lang_core::ir::core::{CoreExpr, CoreFunction, CoreType, DerivativeKind, ExprKind, ExprRef, FunctionKey};
@@ -29,14 +29,14 @@ const FUEL: u64 = 2_000_000;
 
 /// All forms of a session's definitions.
 #[derive(Default)]
-struct All {
+struct CollectedForms {
     core: BTreeMap<String, Arc<CoreFunction>>,
     ssa: BTreeMap<String, Arc<SsaFunction>>,
     seen: HashSet<FunctionKey>,
 }
 
-impl All {
-    fn add(&mut self, forms: &Forms<'_>, callee: &Arc<FunctionKey>) {
+impl CollectedForms {
+    fn add(&mut self, forms: &SessionForms<'_>, callee: &Arc<FunctionKey>) {
         // The rule of a definition that takes functions calls it again with their tangents, so its
         // forms would not end.
         if !callee.rules.is_empty() || !self.seen.insert((**callee).clone()) {
@@ -85,14 +85,14 @@ fn ssa_calls(ssa: &SsaFunction, found: &mut Vec<Arc<FunctionKey>>) {
     }
 }
 
-fn with_all(check: impl FnOnce(&Forms<'_>, &All)) {
+fn with_all(check: impl FnOnce(&SessionForms<'_>, &CollectedForms)) {
     let programs = golden::programs().unwrap_or_default();
     let session: Session = golden::session(&programs);
     let modules: Vec<String> =
         LIBRARY.iter().map(|(name, _)| (*name).to_owned()).chain(programs.keys().map(|n| golden::module(n))).collect();
     let globals = iverson_tests::run::globals(&session, modules.iter().map(String::as_str));
-    let forms = Forms::new(&session, &globals);
-    let mut all = All::default();
+    let forms = SessionForms::new(&session, &globals);
+    let mut all = CollectedForms::default();
     for module in &modules {
         for item in session.items(module).into_iter().filter(|i| i.kind == ItemKind::Def) {
             let def = GlobalName::new(module, &item.name);
@@ -277,15 +277,20 @@ fn shown<T: std::fmt::Debug>(result: Result<T, EvalError>) -> String {
     }
 }
 
-fn core_values(forms: &Forms<'_>, core: &CoreFunction, sizes: &[i64], args: &[IrValue]) -> String {
-    let all = In::new(forms, Form::Core);
+fn core_values(forms: &SessionForms<'_>, core: &CoreFunction, sizes: &[i64], args: &[IrValue]) -> String {
+    let all = SingleFormFunctions::new(forms, Form::Core);
     let mut evaluator = CoreEvaluator::new(&all, FUEL);
     let result = evaluator.call(core, sizes, args.to_vec());
     format!("{} {:?}", shown(result), evaluator.counts)
 }
 
-fn ssa_values(defs: &Forms<'_>, ssa: &SsaFunction, sizes: &[i64], parts: &[IrTensor]) -> (String, OperationCounts) {
-    let all = forms::All(defs);
+fn ssa_values(
+    defs: &SessionForms<'_>,
+    ssa: &SsaFunction,
+    sizes: &[i64],
+    parts: &[IrTensor],
+) -> (String, OperationCounts) {
+    let all = forms::EvaluatorFunctions(defs);
     let mut evaluator = SsaEvaluator::new(&all, FUEL);
     let result = evaluator.call(ssa, sizes, parts.to_vec());
     (shown(result), evaluator.counts)
@@ -297,19 +302,19 @@ fn extent(p: &Poly, known: &HashMap<LocalId, i64>) -> Option<usize> {
 }
 
 fn scalar(random: &mut Random, of: Scalar) -> IrValue {
-    let small = i32::try_from(random.below(17)).unwrap_or(0) - 4;
+    let small = i32::try_from(random.number_below(17)).unwrap_or(0) - 4;
     match of {
         Scalar::F64 => IrValue::F64(f64::from(small) / 4.0),
         #[expect(clippy::cast_possible_truncation, reason = "dyadic numbers are exact")]
         Scalar::F32 => IrValue::F32((f64::from(small) / 4.0) as f32),
-        Scalar::I64 => IrValue::I64(i64::try_from(random.below(4)).unwrap_or(0)),
-        Scalar::Bool => IrValue::Bool(random.below(2) == 0),
+        Scalar::I64 => IrValue::I64(i64::try_from(random.number_below(4)).unwrap_or(0)),
+        Scalar::Bool => IrValue::Bool(random.number_below(2) == 0),
     }
 }
 
 fn rows(random: &mut Random, dims: &[usize]) -> Vec<Vec<i64>> {
-    let count = if dims.contains(&0) { 0 } else { random.below(4) };
-    let below = |random: &mut Random, n: usize| i64::try_from(random.below(n)).unwrap_or(0);
+    let count = if dims.contains(&0) { 0 } else { random.number_below(4) };
+    let below = |random: &mut Random, n: usize| i64::try_from(random.number_below(n)).unwrap_or(0);
     let mut rows: Vec<Vec<i64>> = (0..count).map(|_| dims.iter().map(|n| below(random, *n)).collect()).collect();
     rows.sort();
     rows.dedup();
@@ -334,7 +339,7 @@ fn value(random: &mut Random, ty: &CoreType, known: &HashMap<LocalId, i64>) -> O
 
 fn arguments(random: &mut Random, core: &CoreFunction) -> Option<(Vec<i64>, Vec<IrValue>)> {
     let mut known = HashMap::new();
-    let small = |random: &mut Random| i64::try_from(random.below(4)).unwrap_or(0);
+    let small = |random: &mut Random| i64::try_from(random.number_below(4)).unwrap_or(0);
     let sizes: Vec<i64> = core.sizes.iter().map(|_| small(random)).collect();
     known.extend(core.sizes.iter().copied().zip(sizes.iter().copied()));
     for (local, ty) in &core.params {
@@ -351,7 +356,7 @@ fn arguments(random: &mut Random, core: &CoreFunction) -> Option<(Vec<i64>, Vec<
 
 fn parts(random: &mut Random, ssa: &SsaFunction) -> Option<(Vec<i64>, Vec<IrTensor>)> {
     let mut known = HashMap::new();
-    let small = |random: &mut Random| i64::try_from(random.below(4)).unwrap_or(0);
+    let small = |random: &mut Random| i64::try_from(random.number_below(4)).unwrap_or(0);
     let sizes: Vec<i64> = ssa.sizes.iter().map(|_| small(random)).collect();
     known.extend(ssa.sizes.iter().copied().zip(sizes.iter().copied()));
     let passed = || ssa.inputs.iter().filter(|i| i.source.is_passed());
@@ -424,12 +429,12 @@ fn damaged_texts() {
         let (mut read, mut refused) = (0_u32, 0_u32);
         for round in 0..6000_usize {
             let of = if round % 2 == 0 { &texts } else { &ssa };
-            let pick = |random: &mut Random, n: usize| random.below(n);
+            let pick = |random: &mut Random, n: usize| random.number_below(n);
             let mut text: Vec<char> = of[pick(&mut random, of.len())].chars().collect();
-            for _ in 0..=random.below(3) {
+            for _ in 0..=random.number_below(3) {
                 let at = pick(&mut random, text.len().max(1));
                 let end = (at + pick(&mut random, 12)).min(text.len());
-                match random.below(4) {
+                match random.number_below(4) {
                     0 => drop(text.drain(at..end)),
                     1 => drop(text.splice(at..at, pieces[pick(&mut random, pieces.len())].chars())),
                     2 => {

@@ -7,10 +7,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use iverson_tests::middle::filled::{callee, given, with_derivatives};
-use iverson_tests::middle::forms::{Forms, Middle};
+use iverson_tests::middle::engine_oracle::{EngineDefinitions, flat, near};
+use iverson_tests::middle::forms::{FormProvider, SessionForms};
 use iverson_tests::middle::large::{RUNS, session};
-use iverson_tests::middle::machine::{World, flat, near};
+use iverson_tests::middle::synthetic_inputs::{callee, synthetic_inputs, with_derivatives};
 use iverson_tests::run::limits;
 use lang_core::exec::native::{Copies, KernelBackend, KernelCode, KernelInterrupted, MemorySlot};
 use lang_core::exec::{self, ExecutableCache, RunError, Tensor};
@@ -24,31 +24,31 @@ use lang_jit::Jit;
 /// The number of kernels that ran in chunks, and of those with private buffers for each chunk or
 /// thread.
 #[derive(Default)]
-struct Counts {
+struct ChunkCounts {
     chunked: AtomicU64,
     of_chunks: AtomicU64,
     of_threads: AtomicU64,
 }
 
 /// A backend that counts the kernels that run in chunks.
-struct Watching {
+struct ChunkCountingBackend {
     jit: Jit,
-    counts: Arc<Counts>,
+    counts: Arc<ChunkCounts>,
 }
 
-struct Watched {
+struct ChunkCountingCode {
     code: Arc<dyn KernelCode>,
-    counts: Arc<Counts>,
+    counts: Arc<ChunkCounts>,
 }
 
-impl KernelBackend for Watching {
+impl KernelBackend for ChunkCountingBackend {
     fn compile(&self, ssa: &Arc<SsaFunction>, kernel: &Arc<Kernel>) -> Option<Arc<dyn KernelCode>> {
         let code = self.jit.compile(ssa, kernel)?;
-        Some(Arc::new(Watched { code, counts: Arc::clone(&self.counts) }))
+        Some(Arc::new(ChunkCountingCode { code, counts: Arc::clone(&self.counts) }))
     }
 }
 
-impl KernelCode for Watched {
+impl KernelCode for ChunkCountingCode {
     fn run(
         &self,
         slots: &mut [MemorySlot<'_>],
@@ -129,12 +129,12 @@ fn magnitude(of: &Computed) -> f64 {
 fn values_are_the_same_bits_by_any_number_of_threads() {
     let session = session();
     let globals = HashMap::new();
-    let defs = Forms::new(&session, &globals);
-    let counts = Arc::new(Counts::default());
+    let defs = SessionForms::new(&session, &globals);
+    let counts = Arc::new(ChunkCounts::default());
     let programs: Vec<ExecutableCache> = [1, 2, 3, 7]
         .map(|threads| {
             let jit = Jit::new(threads).expect("a processor");
-            ExecutableCache::with_backend(Arc::new(Watching { jit, counts: Arc::clone(&counts) }))
+            ExecutableCache::with_backend(Arc::new(ChunkCountingBackend { jit, counts: Arc::clone(&counts) }))
         })
         .into();
     let by_statements = ExecutableCache::default();
@@ -143,12 +143,20 @@ fn values_are_the_same_bits_by_any_number_of_threads() {
         for ssa in with_derivatives(&defs, &callee("threads.iv", name)) {
             for sizes in *all_sizes {
                 let passed = ssa.inputs.iter().filter(|i| i.source.is_passed());
-                let given = given(&ssa, sizes);
+                let given = synthetic_inputs(&ssa, sizes);
                 let given: Option<Vec<Tensor>> = passed.zip(&given).map(|(i, t)| flat(t, i.leaf.scalar)).collect();
                 let given = given.expect("tensors of numbers");
                 let run = |programs: &ExecutableCache| {
                     let interrupt = AtomicBool::new(false);
-                    let found = exec::run(&World(&defs), programs, &ssa, sizes, given.clone(), limits(), &interrupt);
+                    let found = exec::run(
+                        &EngineDefinitions(&defs),
+                        programs,
+                        &ssa,
+                        sizes,
+                        given.clone(),
+                        limits(),
+                        &interrupt,
+                    );
                     elements(&found.expect("a value"))
                 };
                 let wanted = run(&by_statements);
@@ -185,11 +193,12 @@ fn values_are_the_same_bits_by_any_number_of_threads() {
 fn chunks_end_when_they_are_told() {
     let session = session();
     let globals = HashMap::new();
-    let defs = Forms::new(&session, &globals);
+    let defs = SessionForms::new(&session, &globals);
     let ssa = defs.ssa(&callee("threads.iv", "rows")).expect("it is in core");
     let programs = ExecutableCache::with_backend(Arc::new(Jit::new(3).expect("a processor")));
     let sizes = [2000, 3000];
-    let given: Option<Vec<Tensor>> = given(&ssa, &sizes).iter().map(|t| flat(t, Some(Scalar::F64))).collect();
+    let given: Option<Vec<Tensor>> =
+        synthetic_inputs(&ssa, &sizes).iter().map(|t| flat(t, Some(Scalar::F64))).collect();
     let given = given.expect("tensors of reals");
     let interrupt = AtomicBool::new(false);
     let mut stopped = 0;
@@ -200,11 +209,14 @@ fn chunks_end_when_they_are_told() {
                 std::thread::sleep(Duration::from_millis(wait));
                 interrupt.store(true, Ordering::Relaxed);
             });
-            exec::run(&World(&defs), &programs, &ssa, &sizes, given.clone(), limits(), &interrupt)
+            exec::run(&EngineDefinitions(&defs), &programs, &ssa, &sizes, given.clone(), limits(), &interrupt)
         });
         stopped += u32::from(matches!(found, Err(RunError::Interrupted)));
     }
     assert!(stopped > 0, "no run was stopped");
     interrupt.store(false, Ordering::Relaxed);
-    assert!(exec::run(&World(&defs), &programs, &ssa, &sizes, given, limits(), &interrupt).is_ok(), "the next run");
+    assert!(
+        exec::run(&EngineDefinitions(&defs), &programs, &ssa, &sizes, given, limits(), &interrupt).is_ok(),
+        "the next run"
+    );
 }

@@ -12,9 +12,9 @@ use std::sync::atomic::AtomicBool;
 
 use expect_test::expect_file;
 use iverson_tests::golden;
-use iverson_tests::middle::forms::{All, Forms, Middle as _};
-use iverson_tests::middle::given::Given;
-use iverson_tests::middle::machine::{World, flat};
+use iverson_tests::middle::call_inputs::CallInputs;
+use iverson_tests::middle::engine_oracle::{EngineDefinitions, flat};
+use iverson_tests::middle::forms::{EvaluatorFunctions, FormProvider as _, SessionForms};
 use lang_core::ad::{is_real, real_outputs};
 use lang_core::base::GlobalName;
 use lang_core::eval::eval_ssa::SsaEvaluator;
@@ -26,7 +26,7 @@ use lang_core::ir::value::IrValue;
 use lang_core::runtime::RunLimits;
 
 /// A function from a size to a program's implicit sizes and arguments.
-type At = fn(usize) -> (Vec<i64>, Vec<IrValue>);
+type SizedArguments = fn(usize) -> (Vec<i64>, Vec<IrValue>);
 
 /// A tested program.
 struct Trap {
@@ -40,8 +40,8 @@ struct Trap {
     jax: &'static str,
     /// The implicit sizes and the arguments; `derived_at` holds those of a gradient that is a
     /// definition.
-    at: At,
-    derived_at: At,
+    at: SizedArguments,
+    derived_at: SizedArguments,
     first: usize,
 }
 
@@ -112,11 +112,17 @@ const TRAPS: &[Trap] = &[
     ),
 ];
 
-const fn adjoint(program: &'static str, value: &'static str, by: &'static [usize], at: At, first: usize) -> Trap {
+const fn adjoint(
+    program: &'static str,
+    value: &'static str,
+    by: &'static [usize],
+    at: SizedArguments,
+    first: usize,
+) -> Trap {
     Trap { program, value, gradient: None, by, jax: value, at, derived_at: at, first }
 }
 
-const fn operator(value: &'static str, gradient: &'static str, jax: &'static str, at: At) -> Trap {
+const fn operator(value: &'static str, gradient: &'static str, jax: &'static str, at: SizedArguments) -> Trap {
     Trap { program: "elementwise", value, gradient: Some(gradient), by: &[], jax, at, derived_at: two, first: 64 }
 }
 
@@ -127,23 +133,28 @@ const DOUBLINGS: usize = 5;
 const SLACK: f64 = 0.1;
 
 #[derive(Clone, Copy, Default)]
-struct Counted {
+struct RunCounts {
     work: u64,
     iterations: u64,
     bytes: u64,
 }
 
-impl Counted {
+impl RunCounts {
     fn each(self) -> [u64; 3] {
         [self.work, self.iterations, self.bytes]
     }
 }
 
 /// Returns the counts of a function at arguments; tangents and cotangents are ones.
-fn counted(forms: &Forms<'_>, of: &str, ssa: &Arc<SsaFunction>, (sizes, args): &(Vec<i64>, Vec<IrValue>)) -> Counted {
+fn counted(
+    forms: &SessionForms<'_>,
+    of: &str,
+    ssa: &Arc<SsaFunction>,
+    (sizes, args): &(Vec<i64>, Vec<IrValue>),
+) -> RunCounts {
     let stages = forms.stages(&callee(forms, of)).expect("it has forms");
-    let given = Given::of(&stages.core, ssa, sizes, args, &|_| 1.0).tensors;
-    let world = All(forms);
+    let given = CallInputs::of(&stages.core, ssa, sizes, args, &|_| 1.0).tensors;
+    let world = EvaluatorFunctions(forms);
     let mut evaluator = SsaEvaluator::new(&world, 1 << 32);
     evaluator.call(ssa, sizes, given.clone()).expect("it has a value");
     // The arguments exist before the run.
@@ -154,7 +165,7 @@ fn counted(forms: &Forms<'_>, of: &str, ssa: &Arc<SsaFunction>, (sizes, args): &
     let enough = |bytes: usize| {
         let limits = RunLimits { max_bytes: bytes, ..RunLimits::default() };
         exec::run(
-            &World(forms),
+            &EngineDefinitions(forms),
             &exec::ExecutableCache::default(),
             ssa,
             sizes,
@@ -171,10 +182,10 @@ fn counted(forms: &Forms<'_>, of: &str, ssa: &Arc<SsaFunction>, (sizes, args): &
         if enough(middle) { most = middle } else { least = middle + 1 }
     }
     let bytes = u64::try_from(around + most).unwrap_or(u64::MAX);
-    Counted { work: evaluator.counts.work, iterations: evaluator.counts.iterations, bytes }
+    RunCounts { work: evaluator.counts.work, iterations: evaluator.counts.iterations, bytes }
 }
 
-fn callee(forms: &Forms<'_>, name: &str) -> Arc<FunctionKey> {
+fn callee(forms: &SessionForms<'_>, name: &str) -> Arc<FunctionKey> {
     let _ = forms;
     let (module, name) = name.split_once("::").unwrap_or(("", name));
     Arc::new(FunctionKey::new(GlobalName::new(module, name), Vec::new()))
@@ -203,7 +214,7 @@ fn gradients_grow_like_values() {
     for trap in TRAPS {
         let module = golden::module(&format!("traps/{}", trap.program));
         let full = |name: &str| format!("{module}::{name}");
-        let forms = Forms::new(&session, &globals);
+        let forms = SessionForms::new(&session, &globals);
         let name = full(trap.value);
         let value = forms.ssa(&callee(&forms, &name)).expect("it has forms");
         let of_gradient = full(trap.gradient.unwrap_or(trap.value));
@@ -221,10 +232,10 @@ fn gradients_grow_like_values() {
         };
         let gradient = gradient.expect("it has a derivative");
         let sizes: Vec<usize> = (0..DOUBLINGS).map(|k| trap.first << k).collect();
-        let of_value: Vec<Counted> = sizes.iter().map(|n| counted(&forms, &name, &value, &(trap.at)(*n))).collect();
-        let derived: Vec<Counted> =
+        let of_value: Vec<RunCounts> = sizes.iter().map(|n| counted(&forms, &name, &value, &(trap.at)(*n))).collect();
+        let derived: Vec<RunCounts> =
             sizes.iter().map(|n| counted(&forms, &of_gradient, &gradient, &(trap.derived_at)(*n))).collect();
-        let fitted = |all: &[Counted]| -> Vec<f64> {
+        let fitted = |all: &[RunCounts]| -> Vec<f64> {
             (0..3).map(|k| exponent(&all.iter().filter_map(|c| c.each().get(k).copied()).collect::<Vec<_>>())).collect()
         };
         let (before, after) = (fitted(&of_value), fitted(&derived));
@@ -237,7 +248,7 @@ fn gradients_grow_like_values() {
                 steep.push(format!("{name}: {what} as size^{after:.2}, of the value size^{before:.2}"));
             }
         }
-        let last = |all: &[Counted]| all.last().copied().unwrap_or_default();
+        let last = |all: &[RunCounts]| all.last().copied().unwrap_or_default();
         let (v, g) = (last(&of_value), last(&derived));
         let theirs = &jax["programs"][trap.jax];
         let micros = |what: &str| {

@@ -24,7 +24,7 @@ fn laws_of_well_typed_programs_hold() {
 fn once_refused() {
     #[track_caller]
     fn check(text: &str, expected: &str) {
-        assert_eq!(run::see(text, &[]), expected);
+        assert_eq!(run::program_output(text, &[]), expected);
     }
     // An integer literal under another name is a size and an index.
     check("def f() -> f64 = let k = 2 let x: [k]f64 = for i < k: 1.5 in sum i: x[i]\ndo f()\n", "3.0\n");

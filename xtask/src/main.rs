@@ -63,10 +63,10 @@ fn bless() -> ExitCode {
 /// Prints the table of prose, or writes the list of budgets as low as the files allow.
 fn prose(lower: bool) -> ExitCode {
     let root = root();
-    let done = tidy::read(&root).and_then(|files| match lower {
-        true => std::fs::write(root.join(tidy::BUDGETS), tidy::lowered(&files)),
+    let done = tidy::read_files(&root).and_then(|files| match lower {
+        true => std::fs::write(root.join(tidy::BUDGETS), tidy::lowered_budgets(&files)),
         false => {
-            print!("{}", prose::table(&files));
+            print!("{}", prose::statistics_table(&files));
             Ok(())
         }
     });

@@ -7,6 +7,6 @@ use lang_core::session::Session;
 fn main() {
     let lines = std::env::args().nth(1).and_then(|n| n.parse().ok()).unwrap_or(10_000);
     let mut session = Session::new();
-    session.set_text("bench.iv", &iverson_benches::module(lines));
+    session.set_text("bench.iv", &iverson_benches::generate_module(lines));
     println!("{}", session.diagnostics("bench.iv").len());
 }

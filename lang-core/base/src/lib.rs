@@ -4,19 +4,19 @@
 #![forbid(unsafe_code)]
 
 pub mod arena;
+pub mod background_drop;
+pub mod cancellation;
 pub mod diag;
-pub mod large;
 pub mod name;
-pub mod pause;
 pub mod real;
 pub mod span;
 pub mod stack;
 
 pub use arena::{Arena, Idx};
+pub use background_drop::BackgroundDrop;
+pub use cancellation::check_cancelled;
 pub use diag::{Code, Diagnostic, Fix, FixPiece, RelatedLabel, Severity};
-pub use large::BackgroundDrop;
 pub use name::{GlobalName, ModuleName, Name};
-pub use pause::check_cancelled;
 pub use real::RealConst;
 pub use span::Span;
 pub use stack::ensure_sufficient_stack;

@@ -4,6 +4,6 @@
 #![forbid(unsafe_code)]
 
 pub mod convert;
-pub mod eval;
+pub mod eval_core;
 pub mod eval_ssa;
-mod indices;
+mod index_eval;

@@ -3,8 +3,8 @@
 
 use std::cmp::Ordering;
 
+use super::affine::IndexTranslator;
 use super::nest::{IndexSpace, RowNest};
-use super::number::IndexTranslator;
 use super::rows::{self, GatherBuffer};
 use super::statement::StatementExtents;
 use super::tensor::{Tensor, TensorBuilder, TensorElement};

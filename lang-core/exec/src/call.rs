@@ -3,8 +3,8 @@
 
 use std::sync::Arc;
 
+use super::affine::{IndexExpr, IndexTranslator};
 use super::nest::{IndexSpace, RowNest};
-use super::number::{IndexExpr, IndexTranslator};
 use super::statement::StatementExtents;
 use super::tensor::{Tensor, TensorBuilder, TensorElement};
 use super::{RunError, RunState};

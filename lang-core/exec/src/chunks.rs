@@ -6,16 +6,16 @@
 
 use std::sync::{Arc, OnceLock};
 
+use super::affine::IndexTranslator;
 use super::native::{
     AnyTensorBuilder, Copies, ExtentSource, KernelCode, KernelInterrupted, PreparedKernel, with_stack,
 };
-use super::number::IndexTranslator;
 use super::tensor::{TensorBuilder, TensorElement};
 use super::{RunError, RunState};
 use lang_ir::core::Constant;
 use lang_ir::reduce::Reducer;
 use lang_ir::ssa::StmtId;
-use lang_nest::chunks::{KernelPart, PrivateCopy, divide_kernel};
+use lang_nest::parallelise::{KernelPart, PrivateCopy, divide_kernel};
 use lang_nest::{Accumulation, KernelStorage, StorageRole};
 use lang_resolve::scalar_fn::ScalarFn;
 use lang_sizes::predicate::Poly;

@@ -5,7 +5,7 @@
 use std::cell::{Cell, OnceCell};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::number::{IndexError, IndexExpr, Test};
+use super::affine::{IndexError, IndexExpr, Test};
 use lang_runtime::RunContext;
 use lang_runtime::memory::{MemoryAccount, MemoryCharge};
 

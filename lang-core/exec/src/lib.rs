@@ -15,26 +15,26 @@
 
 #![forbid(unsafe_code)]
 
+mod affine;
 mod apply;
-pub mod border;
 mod call;
 mod chunks;
+mod executable;
 mod exists;
-pub mod given;
-mod kept;
 mod loops;
+pub mod marshal;
+mod memory_plan;
 pub mod native;
 mod nest;
-mod number;
 pub mod offload;
-mod order;
-mod plan;
-mod program;
 mod reduce;
+pub mod reflect;
 mod rows;
-mod scalars;
-mod single;
+mod scalar_fast_path;
+mod scalar_statement;
+mod sort;
 mod statement;
+mod tape;
 mod tensor;
 mod update;
 
@@ -45,6 +45,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use executable::{Executable, ExecutionStep, MultiversionedFunction};
 use lang_base::GlobalName;
 use lang_ir::core::{CheckFailure, FunctionKey, TypeLeaf};
 use lang_ir::flat::InputSource;
@@ -52,10 +53,9 @@ use lang_ir::ssa::{Rhs, SsaFunction, StmtId};
 use lang_runtime::memory::{AllocationError, MemoryAccount, RunLimits};
 use lang_runtime::{OffloadProgress, RunContext, Value};
 use lang_sizes::predicate::LocalId;
+pub use memory_plan::MemoryPlan;
 use native::KernelBackend;
-pub use plan::MemoryPlan;
-use program::{Executable, ExecutionStep, MultiversionedFunction};
-pub(crate) use scalars::{ScalarFunctionCache as KnownScalars, ScalarRoutine};
+pub(crate) use scalar_fast_path::{ScalarFunctionCache as KnownScalars, ScalarRoutine};
 pub use tensor::Tensor;
 
 /// The environment of a run, beside its arguments.

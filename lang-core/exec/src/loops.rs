@@ -4,11 +4,11 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
-use super::kept::LoopTape;
+use super::affine::{IndexExpr, IndexTranslator};
+use super::executable::Executable;
 use super::nest::{IndexSpace, RowNest};
-use super::number::{IndexExpr, IndexTranslator};
-use super::program::Executable;
 use super::statement::{StatementExtents, at_scalar};
+use super::tape::LoopTape;
 use super::tensor::{Tensor, TensorBuilder, TensorElement, strides};
 use super::{RunError, RunState};
 use lang_base::ensure_sufficient_stack;

@@ -4,13 +4,13 @@
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock};
 
+use super::affine::IndexTranslator;
 use super::chunks::ChunkedPart;
-use super::number::IndexTranslator;
 use super::tensor::{Tensor, TensorBuilder, TensorElement};
 use super::{RunError, RunState};
 use lang_base::ensure_sufficient_stack;
 use lang_ir::ssa::{SsaFunction, Statement, StmtId};
-use lang_nest::{Kernel, KernelStorage, StorageRole, WHILE_EXTENT, chunks, is_trivial};
+use lang_nest::{Kernel, KernelStorage, StorageRole, WHILE_EXTENT, is_trivial, parallelise};
 use lang_runtime::OffloadProgress;
 use lang_sizes::predicate::{Atom, Poly};
 use lang_syntax::ops::Scalar;
@@ -162,7 +162,7 @@ impl PreparedKernel {
         let extents =
             |p: &KernelStorage| p.axes.iter().flatten().map(|n| ExtentSource::of(n, &kernel.entry_integers)).collect();
         let extents = allocated_places(&kernel).map(extents).collect();
-        let work = chunks::estimate_work(&kernel.body).into_iter().map(|of| {
+        let work = parallelise::estimate_work(&kernel.body).into_iter().map(|of| {
             let extents = of.extents.iter().map(|n| ExtentSource::of(n, &kernel.entry_integers)).collect();
             (of.weight, extents)
         });

@@ -9,7 +9,7 @@
 //!
 //! The visitor receives the innermost loop as a row: its start and its stride in every operand.
 
-use super::number::{IndexExpr, IndexTranslator, Test};
+use super::affine::{IndexExpr, IndexTranslator, Test};
 use super::{RunError, RunState};
 use lang_ir::ssa::statement_index;
 use lang_sizes::predicate::poly::floor_div;
@@ -389,7 +389,7 @@ impl LoopLevel<'_> {
             let rest = match rest.exact_value(at) {
                 Ok(rest) => rest.clamp(-LARGE_BOUND, LARGE_BOUND),
                 // What reads outside holds nowhere.
-                Err(super::number::IndexError::OutOfBounds) => return Ok(None),
+                Err(super::affine::IndexError::OutOfBounds) => return Ok(None),
                 Err(why) => return Err(why.into()),
             };
             // c·i >= -rest
@@ -402,7 +402,7 @@ impl LoopLevel<'_> {
             match told.value(at) {
                 Ok(value) => (low, high) = (low.max(value), high.min(value)),
                 // What reads outside holds nowhere: the equation is asked once more.
-                Err(super::number::IndexError::OutOfBounds) => {}
+                Err(super::affine::IndexError::OutOfBounds) => {}
                 Err(why) => return Err(why.into()),
             }
         }

@@ -12,19 +12,19 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::given::{self, BodyQueries, ReflectError, ReflectedRequest};
-use crate::{ExecutableCache, KnownScalars, Machine, RunEnvironment, RunError, Tensor, border};
+use crate::reflect::{self, BodyQueries, ReflectError, ReflectedRequest};
+use crate::{ExecutableCache, KnownScalars, Machine, RunEnvironment, RunError, Tensor, marshal};
 use lang_base::GlobalName;
-use lang_ir::applied::{ItemBody, RequestSite, RuntimeRequest};
 use lang_ir::core::{FunctionKey, NoCoreForm, NoCoreFormReason, TypeLeaf};
 use lang_ir::flat::InputSource;
+use lang_ir::runtime_request::{ItemBody, RequestSite, RuntimeRequest};
 use lang_ir::ssa::SsaFunction;
 use lang_middle::pipeline::CalleeForms;
 use lang_resolve::forms::Derivative;
 use lang_runtime::memory::AllocationError;
 use lang_runtime::{OffloadEvaluator, OffloadOutcome, OffloadRequest, RunContext, Value};
 use lang_sizes::predicate::{Atom, LocalId, Poly};
-use lang_types::tree::{Body, TId};
+use lang_types::tree::{TypedBody, TypedId};
 use lang_types::ty::Type;
 
 /// The largest number of functions compiled in one run, because a program can create a new function
@@ -39,7 +39,7 @@ pub type GlobalLookup<'g> = &'g dyn Fn(&GlobalName) -> Option<Value>;
 pub type UnsupportedReport<'g> = &'g dyn Fn(&NoCoreForm, Option<Derivative>);
 
 /// Memoised facts about expressions of bodies.
-type ExpressionMemo<T> = RefCell<HashMap<(ItemBody, TId), Arc<[T]>>>;
+type ExpressionMemo<T> = RefCell<HashMap<(ItemBody, TypedId), Arc<[T]>>>;
 
 /// An evaluator of parts of one run, with its caches.
 pub struct CompiledEvaluator<'g> {
@@ -188,7 +188,7 @@ impl<'g> CompiledEvaluator<'g> {
             let InputSource::Param(k) = &input.source else { return Err(RunError::Internal("an input")) };
             let value = read.data.get(*k as usize).ok_or(RunError::Internal("an input"))?;
             let dims = input.leaf.dims.iter().map(&extent).collect::<Option<Vec<usize>>>();
-            let part = dims.and_then(|dims| border::extract_part(value, &input.leaf, &dims));
+            let part = dims.and_then(|dims| marshal::extract_part(value, &input.leaf, &dims));
             parts.push(part.ok_or(RunError::Internal("a part of an argument"))?);
         }
         let machine = Machine::new(self, &self.programs, around);
@@ -205,7 +205,7 @@ impl<'g> CompiledEvaluator<'g> {
         {
             self.scalar_cache.set(derived, made);
         }
-        border::assemble_value(&ssa.result, result_type(&read.applied), &parts, &extent, around).map(Some)
+        marshal::assemble_value(&ssa.result, result_type(&read.applied), &parts, &extent, around).map(Some)
     }
 
     fn extent(&self, locals: &HashMap<LocalId, i64>, p: &Poly) -> Option<usize> {
@@ -250,7 +250,7 @@ impl OffloadEvaluator for CompiledEvaluator<'_> {
             });
             return value.map_or(OffloadOutcome::Interrupted, OffloadOutcome::Value);
         }
-        let read = match given::reflect(asked, self) {
+        let read = match reflect::reflect(asked, self) {
             Ok(read) => read,
             Err(ReflectError::HoldsDual) => {
                 self.count(|t| t.dual += 1);
@@ -286,17 +286,17 @@ impl OffloadEvaluator for CompiledEvaluator<'_> {
 }
 
 /// Returns a cache key for a body, which does not depend on the item.
-fn body_key(body: &Arc<Body>) -> ItemBody {
+fn body_key(body: &Arc<TypedBody>) -> ItemBody {
     ItemBody { item: GlobalName::new("", ""), body: Arc::clone(body) }
 }
 
 impl BodyQueries for CompiledEvaluator<'_> {
-    fn free_locals(&self, body: &Arc<Body>, of: TId) -> Arc<[LocalId]> {
+    fn free_locals(&self, body: &Arc<TypedBody>, of: TypedId) -> Arc<[LocalId]> {
         let mut known = self.free_locals.borrow_mut();
         Arc::clone(known.entry((body_key(body), of)).or_insert_with(|| lang_types::free::free(body, of).into()))
     }
 
-    fn mentioned_globals(&self, body: &Arc<Body>, of: TId) -> Arc<[(GlobalName, Type)]> {
+    fn mentioned_globals(&self, body: &Arc<TypedBody>, of: TypedId) -> Arc<[(GlobalName, Type)]> {
         let mut known = self.mentioned_globals.borrow_mut();
         Arc::clone(known.entry((body_key(body), of)).or_insert_with(|| lang_types::free::mentioned(body, of).into()))
     }
@@ -316,6 +316,6 @@ impl RunEnvironment for CompiledEvaluator<'_> {
     }
 
     fn global_part(&self, name: &GlobalName, leaf: &TypeLeaf, dims: &[usize]) -> Option<Tensor> {
-        border::extract_part(&(self.globals)(name)?, leaf, dims)
+        marshal::extract_part(&(self.globals)(name)?, leaf, dims)
     }
 }

@@ -1,7 +1,7 @@
 //! **Reductions** other than sums. Terms are combined in order, as the evaluator combines them.
 
+use super::affine::IndexTranslator;
 use super::nest::{IndexSpace, RowNest};
-use super::number::IndexTranslator;
 use super::statement::StatementExtents;
 use super::tensor::{Tensor, TensorBuilder, TensorElement};
 use super::{RunError, RunState};

@@ -1,7 +1,7 @@
 //! **Statements.** Evaluates one statement: builds its loop nest and applies row operations.
 
+use super::affine::{IndexError, IndexExpr, IndexTranslator, Test};
 use super::nest::{IndexSpace, RowNest};
-use super::number::{IndexError, IndexExpr, IndexTranslator, Test};
 use super::rows::{self, GatherBuffer};
 use super::tensor::{Tensor, TensorBuilder, TensorElement, strides};
 use super::{RunError, RunState};

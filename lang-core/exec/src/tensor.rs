@@ -6,8 +6,8 @@ use super::{RunError, RunState};
 use lang_ir::core::Constant;
 use lang_resolve::scalar_fn::ScalarFn;
 use lang_runtime::array::{Buffer, UnboxedElement};
+use lang_runtime::buffer_pool;
 use lang_runtime::memory::MemoryCharge;
-use lang_runtime::pool;
 use lang_runtime::scalar::{f32s, f64s, i64s};
 use lang_runtime::{Array, Relation, Store, Value};
 use lang_syntax::ops::Scalar;
@@ -176,7 +176,7 @@ pub(super) struct TensorBuilder<T: TensorElement> {
 /// array does.
 impl<T: TensorElement> Drop for TensorBuilder<T> {
     fn drop(&mut self) {
-        pool::recycle(T::make_store(std::mem::take(&mut self.items)));
+        buffer_pool::recycle(T::make_store(std::mem::take(&mut self.items)));
     }
 }
 
@@ -213,7 +213,7 @@ impl<T: TensorElement> TensorBuilder<T> {
 
     /// Room that an array left.
     fn from_pool(run: &RunState<'_>, dims: &[usize], count: usize) -> Result<Option<Self>, RunError> {
-        let Some(items) = pool::take_buffer::<T>(count) else { return Ok(None) };
+        let Some(items) = buffer_pool::take_buffer::<T>(count) else { return Ok(None) };
         let bytes = items.capacity().saturating_mul(size_of::<T>());
         let charge = run.memory.charge(bytes).map_err(RunError::TooLarge)?;
         Ok(Some(Self { dims: dims.to_vec(), items, charge }))

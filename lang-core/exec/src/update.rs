@@ -1,7 +1,7 @@
 //! **Updates**, in place if the updated tensor has no later use.
 
+use super::affine::{IndexExpr, IndexTranslator};
 use super::nest::{IndexSpace, RowNest};
-use super::number::{IndexExpr, IndexTranslator};
 use super::statement::StatementExtents;
 use super::tensor::{Tensor, TensorBuilder, TensorElement, strides};
 use super::{RunError, RunState};

@@ -19,10 +19,10 @@
 use std::sync::Arc;
 
 use super::Interp;
-use super::build::ArrayBuilder;
-use super::lift::JoinOp;
+use super::array_builder::ArrayBuilder;
+use super::broadcast::JoinOp;
 use super::progress::PollInterval;
-use super::rt_type::FillScalar;
+use super::runtime_type::FillScalar;
 use lang_base::Code as ErrorCode;
 use lang_base::ensure_sufficient_stack;
 use lang_runtime::code::{LocalFrame, RunnableBody};
@@ -34,7 +34,7 @@ use lang_runtime::relation::Relation;
 use lang_runtime::{Store, Value};
 use lang_sizes::predicate::{Atom, LocalId, Poly};
 use lang_syntax::ops::{BinOp, BinderKind};
-use lang_types::tree::{Expr, IndexRange, IndexVar, Node, TId};
+use lang_types::tree::{TypedExpr, TypedId, TypedIndexRange, TypedIndexVar, TypedNode};
 use lang_types::ty::Type;
 
 /// Whether the iteration continues.
@@ -77,31 +77,31 @@ impl ObservedExtents {
 
 /// Returns whether a range consists of literals, sizes and outer locals, joined by `+ - *`. Such a
 /// range depends on none of these index variables, and evaluating it again has no other outcome.
-fn is_invariant_range(c: &RunnableBody, vars: &[IndexVar], range: &IndexRange) -> bool {
+fn is_invariant_range(c: &RunnableBody, vars: &[TypedIndexVar], range: &TypedIndexRange) -> bool {
     let outside = |l: LocalId| vars.iter().all(|v| v.local != l);
     let closed = |p: &Poly| {
         let mut closed = true;
         p.for_each_atom(&mut |a| closed &= matches!(a, Atom::Local(l, _) if outside(*l)));
         closed
     };
-    let plain = |e: &TId| {
+    let plain = |e: &TypedId| {
         let mut open = vec![*e];
         while let Some(e) = open.pop() {
             match &c.body.nodes[e].kind {
-                Expr::Int(_) => {}
-                Expr::Local(l) if outside(*l) => {}
-                Expr::Size(p) if closed(p) => {}
-                Expr::Neg(a) => open.push(*a),
-                Expr::Arith(BinOp::Add | BinOp::Sub | BinOp::Mul, a, b) => open.extend([*a, *b]),
+                TypedExpr::Int(_) => {}
+                TypedExpr::Local(l) if outside(*l) => {}
+                TypedExpr::Size(p) if closed(p) => {}
+                TypedExpr::Neg(a) => open.push(*a),
+                TypedExpr::Arith(BinOp::Add | BinOp::Sub | BinOp::Mul, a, b) => open.extend([*a, *b]),
                 _ => return false,
             }
         }
         true
     };
     match range {
-        IndexRange::Extent(p) => closed(p),
-        IndexRange::Below(e) => plain(e),
-        IndexRange::Range(a, b, by) => plain(a) && plain(b) && by.as_ref().is_none_or(plain),
+        TypedIndexRange::Extent(p) => closed(p),
+        TypedIndexRange::Below(e) => plain(e),
+        TypedIndexRange::Range(a, b, by) => plain(a) && plain(b) && by.as_ref().is_none_or(plain),
     }
 }
 
@@ -112,13 +112,13 @@ impl<'i> Interp<'i> {
         c: &Arc<RunnableBody>,
         f: &mut LocalFrame,
         at: FailureSite<'_>,
-        range: &IndexRange,
+        range: &TypedIndexRange,
     ) -> InterpResult<EvaluatedRange> {
         let upto = |n| EvaluatedRange { first: 0, by: 1, count: n };
         match range {
-            IndexRange::Extent(n) => self.eval_size(at, f, n).map(upto),
-            IndexRange::Below(e) => self.eval_i64(c, f, *e).map(upto),
-            IndexRange::Range(a, b, by) => {
+            TypedIndexRange::Extent(n) => self.eval_size(at, f, n).map(upto),
+            TypedIndexRange::Below(e) => self.eval_i64(c, f, *e).map(upto),
+            TypedIndexRange::Range(a, b, by) => {
                 let (a, b) = (self.eval_i64(c, f, *a)?, self.eval_i64(c, f, *b)?);
                 let step = match by {
                     None => 1,
@@ -144,7 +144,7 @@ impl<'i> Interp<'i> {
         c: &Arc<RunnableBody>,
         f: &mut LocalFrame,
         at: FailureSite<'_>,
-        vars: &[IndexVar],
+        vars: &[TypedIndexVar],
         extents: &mut ObservedExtents,
         body: LoopBody<'_, 'i>,
     ) -> InterpResult<IterationControl> {
@@ -160,7 +160,7 @@ impl<'i> Interp<'i> {
         c: &Arc<RunnableBody>,
         f: &mut LocalFrame,
         at: FailureSite<'_>,
-        vars: &[IndexVar],
+        vars: &[TypedIndexVar],
         depth: usize,
         extents: &mut ObservedExtents,
         body: LoopBody<'_, 'i>,
@@ -245,10 +245,12 @@ impl<'i> Interp<'i> {
 
     /// Evaluates a binder expression.
     #[inline(never)]
-    pub(super) fn eval_binder(&mut self, c: &Arc<RunnableBody>, f: &mut LocalFrame, id: TId) -> InterpResult {
+    pub(super) fn eval_binder(&mut self, c: &Arc<RunnableBody>, f: &mut LocalFrame, id: TypedId) -> InterpResult {
         let node = &c.body.nodes[id];
         let at = c.site(node.span);
-        let Expr::Binder { kind, vars, filter, body } = &node.kind else { return Err(at.internal_error("no binder")) };
+        let TypedExpr::Binder { kind, vars, filter, body } = &node.kind else {
+            return Err(at.internal_error("no binder"));
+        };
         match kind {
             BinderKind::For => self.eval_for(c, f, node, vars, *body),
             BinderKind::Sum => match self.sum_terms(c, f, id)? {
@@ -272,9 +274,9 @@ impl<'i> Interp<'i> {
         &mut self,
         c: &Arc<RunnableBody>,
         f: &mut LocalFrame,
-        node: &Node,
-        vars: &[IndexVar],
-        body: TId,
+        node: &TypedNode,
+        vars: &[TypedIndexVar],
+        body: TypedId,
     ) -> InterpResult {
         let at = c.site(node.span);
         let mut builder = ArrayBuilder::new(0);
@@ -292,15 +294,20 @@ impl<'i> Interp<'i> {
     }
 
     /// Returns whether the filter accepts this index tuple.
-    fn passes_filter(&mut self, c: &Arc<RunnableBody>, f: &mut LocalFrame, filter: Option<TId>) -> InterpResult<bool> {
+    fn passes_filter(
+        &mut self,
+        c: &Arc<RunnableBody>,
+        f: &mut LocalFrame,
+        filter: Option<TypedId>,
+    ) -> InterpResult<bool> {
         filter.map_or(Ok(true), |p| self.eval_condition(c, f, p))
     }
 
     /// Evaluates a sum (4.8), or returns `None` if it has no terms.
-    fn sum_terms(&mut self, c: &Arc<RunnableBody>, f: &mut LocalFrame, id: TId) -> InterpResult<Option<Value>> {
+    fn sum_terms(&mut self, c: &Arc<RunnableBody>, f: &mut LocalFrame, id: TypedId) -> InterpResult<Option<Value>> {
         let node = &c.body.nodes[id];
         let at = c.site(node.span);
-        let Expr::Binder { kind: BinderKind::Sum, vars, filter, body } = &node.kind else {
+        let TypedExpr::Binder { kind: BinderKind::Sum, vars, filter, body } = &node.kind else {
             return self.eval_summand(c, f, id);
         };
         let mut parts: Vec<Option<Value>> = Vec::new();
@@ -352,12 +359,14 @@ impl<'i> Interp<'i> {
         &mut self,
         c: &Arc<RunnableBody>,
         f: &mut LocalFrame,
-        node: &Node,
+        node: &TypedNode,
         how: JoinOp,
         empty: FillScalar,
     ) -> InterpResult {
         let at = c.site(node.span);
-        let Expr::Binder { kind, vars, filter, body } = &node.kind else { return Err(at.internal_error("no binder")) };
+        let TypedExpr::Binder { kind, vars, filter, body } = &node.kind else {
+            return Err(at.internal_error("no binder"));
+        };
         let mut result = None;
         self.visit_tuples(c, f, at, vars, &mut ObservedExtents::default(), &mut |this, f, _| {
             if this.passes_filter(c, f, *filter)? {
@@ -387,11 +396,13 @@ impl<'i> Interp<'i> {
         &mut self,
         c: &Arc<RunnableBody>,
         f: &mut LocalFrame,
-        node: &Node,
+        node: &TypedNode,
         greatest: bool,
     ) -> InterpResult {
         let at = c.site(node.span);
-        let Expr::Binder { kind, vars, filter, body } = &node.kind else { return Err(at.internal_error("no binder")) };
+        let TypedExpr::Binder { kind, vars, filter, body } = &node.kind else {
+            return Err(at.internal_error("no binder"));
+        };
         let locals: Vec<LocalId> = vars.iter().map(|v| v.local).collect();
         let mut best: Option<(Value, Vec<Value>)> = None;
         self.visit_tuples(c, f, at, vars, &mut ObservedExtents::default(), &mut |this, f, _| {
@@ -424,9 +435,17 @@ impl<'i> Interp<'i> {
 
     /// Evaluates `any` (4.21) or `all`.
     #[inline(never)]
-    fn eval_quantifier(&mut self, c: &Arc<RunnableBody>, f: &mut LocalFrame, node: &Node, any: bool) -> InterpResult {
+    fn eval_quantifier(
+        &mut self,
+        c: &Arc<RunnableBody>,
+        f: &mut LocalFrame,
+        node: &TypedNode,
+        any: bool,
+    ) -> InterpResult {
         let at = c.site(node.span);
-        let Expr::Binder { vars, filter, body, .. } = &node.kind else { return Err(at.internal_error("no binder")) };
+        let TypedExpr::Binder { vars, filter, body, .. } = &node.kind else {
+            return Err(at.internal_error("no binder"));
+        };
         let stopped = self.visit_tuples(c, f, at, vars, &mut ObservedExtents::default(), &mut |this, f, _| {
             let decides = this.passes_filter(c, f, *filter)? && this.eval_condition(c, f, *body)? == any;
             Ok(if decides { IterationControl::Stop } else { IterationControl::Continue })
@@ -440,10 +459,10 @@ impl<'i> Interp<'i> {
         &mut self,
         c: &Arc<RunnableBody>,
         f: &mut LocalFrame,
-        node: &Node,
-        vars: &[IndexVar],
-        filter: Option<TId>,
-        body: TId,
+        node: &TypedNode,
+        vars: &[TypedIndexVar],
+        filter: Option<TypedId>,
+        body: TypedId,
     ) -> InterpResult {
         let at = c.site(node.span);
         let dims = self.eval_relation_extents(at, f, &node.ty)?;
@@ -492,7 +511,7 @@ impl<'i> Interp<'i> {
         dims.iter()
             .map(|n| {
                 let n = self.eval_size(at, f, n)?;
-                super::rt_type::checked_extent(at, n).map(|_| n)
+                super::runtime_type::checked_extent(at, n).map(|_| n)
             })
             .collect()
     }

@@ -6,8 +6,8 @@
 use std::cmp::Ordering;
 
 use super::Interp;
-use super::build::ArrayBuilder;
-use super::lift::scalar_kind;
+use super::array_builder::ArrayBuilder;
+use super::broadcast::scalar_kind;
 use lang_resolve::builtin::Builtin;
 use lang_runtime::Value;
 use lang_runtime::array::{Array, UnboxedElement};

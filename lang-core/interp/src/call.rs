@@ -7,11 +7,11 @@ use std::collections::hash_map::Entry;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::build::{ArrayBuilder, BuildError};
+use super::array_builder::{ArrayBuilder, BuildError};
+use super::derivative_rule::DerivativeRule;
+use super::offload_policy::OffloadPolicy;
 use super::progress::ProgressTracker;
-use super::regions::OffloadPolicy;
 use super::reverse::ReverseRun;
-use super::rule::DerivativeRule;
 use lang_base::{Code as ErrorCode, GlobalName, Name, Span};
 use lang_runtime::array::Array;
 use lang_runtime::code::{Host, LocalFrame, Program, RunnableBody};
@@ -21,9 +21,9 @@ use lang_runtime::memory::{MemoryAccount, RunLimits};
 use lang_runtime::offload::OffloadEvaluator;
 use lang_runtime::value::{Components, ConstructorTag, DataCell, FunctionValue, Record, RuntimeInstance};
 use lang_runtime::{RuntimeType, Value};
-use lang_types::info::TypeInfoBody;
-use lang_types::tree::{Body, Callee, Expr, Instance, TId, call_parts};
+use lang_types::tree::{Callee, Instantiation, TypedBody, TypedExpr, TypedId, call_children};
 use lang_types::ty::Type;
+use lang_types::type_info::TypeInfoBody;
 
 /// The state of one run of a program.
 pub struct Interp<'a> {
@@ -138,7 +138,7 @@ impl<'a> Interp<'a> {
     ///
     /// # Errors
     /// The failure of the evaluation; E0512 if the body has errors.
-    pub fn eval_body(&mut self, item: &GlobalName, body: &Arc<Body>) -> Result<(Value, LocalFrame), Box<Failure>> {
+    pub fn eval_body(&mut self, item: &GlobalName, body: &Arc<TypedBody>) -> Result<(Value, LocalFrame), Box<Failure>> {
         let code = RunnableBody::new(item, body.clone(), true);
         let at = code.site(Span::default());
         let mut frame = self.new_frame(at, code.body.locals.len(), Arc::default())?;
@@ -156,7 +156,7 @@ impl<'a> Interp<'a> {
         &mut self,
         item: &GlobalName,
         frame: &mut LocalFrame,
-        pat: &lang_types::tree::Pat,
+        pat: &lang_types::tree::TypedPattern,
         ty: &Type,
         value: Value,
     ) -> Result<(), Box<Failure>> {
@@ -166,7 +166,7 @@ impl<'a> Interp<'a> {
 
     /// Returns an empty item, to which failures at the interface are attributed.
     fn interface_body(&self, item: &GlobalName) -> Arc<RunnableBody> {
-        let body = Body {
+        let body = TypedBody {
             nodes: lang_base::Arena::default(),
             sizes: Vec::new(),
             params: Vec::new(),
@@ -250,7 +250,7 @@ impl<'a> Interp<'a> {
         &self,
         at: FailureSite<'_>,
         f: &LocalFrame,
-        instance: &Instance,
+        instance: &Instantiation,
     ) -> InterpResult<RuntimeInstance> {
         let types = if instance.types.is_empty() {
             Arc::default()
@@ -263,14 +263,14 @@ impl<'a> Interp<'a> {
 
     /// Evaluates a call: its parts in evaluation order, then the callee.
     #[inline(never)]
-    pub(super) fn eval_call(&mut self, c: &Arc<RunnableBody>, f: &mut LocalFrame, id: TId) -> InterpResult {
-        let Expr::Call { callee, args } = &c.body.nodes[id].kind else {
+    pub(super) fn eval_call(&mut self, c: &Arc<RunnableBody>, f: &mut LocalFrame, id: TypedId) -> InterpResult {
+        let TypedExpr::Call { callee, args } = &c.body.nodes[id].kind else {
             return Err(c.site(Span::default()).internal_error("not a call"));
         };
         let at = c.site(c.body.nodes[id].span);
         let mut function = None;
         let mut values = Vec::with_capacity(args.len());
-        for (position, part) in call_parts(&c.body.nodes, callee, args) {
+        for (position, part) in call_children(&c.body.nodes, callee, args) {
             let value = self.eval(c, f, part)?;
             match position {
                 // A function argument is evaluated late, when all arguments before it are in place.
@@ -315,7 +315,7 @@ impl<'a> Interp<'a> {
         if !self.tags.contains_key(ty) {
             let info = self.program.type_info(ty).ok_or_else(|| erroneous_item_failure(at, ty))?;
             let TypeInfoBody::Sum(ctors) = &info.body else { return Err(at.internal_error("no sum type")) };
-            let tag = |(i, c): (usize, &lang_types::info::CtorInfo)| {
+            let tag = |(i, c): (usize, &lang_types::type_info::CtorInfo)| {
                 let index = u32::try_from(i).unwrap_or(u32::MAX);
                 Arc::new(ConstructorTag { ty: ty.clone(), index, name: c.name.clone(), arity: c.args.len() })
             };
@@ -450,7 +450,7 @@ impl<'a> Interp<'a> {
             }
             FunctionValue::Lambda { code, node, captured, types } => {
                 let node = &code.body.nodes[*node];
-                let (Expr::Lambda(lambda), Type::Fun(ty)) = (&node.kind, &node.ty) else {
+                let (TypedExpr::Lambda(lambda), Type::Fun(ty)) = (&node.kind, &node.ty) else {
                     return Err(at.internal_error("what is called is no lambda"));
                 };
                 if lambda.params.len() != args.len() {
@@ -470,9 +470,9 @@ impl<'a> Interp<'a> {
 
     /// Builds a closure: a lambda with the values of its captures.
     #[inline(never)]
-    pub(super) fn make_closure(&self, c: &Arc<RunnableBody>, f: &LocalFrame, id: TId) -> InterpResult {
+    pub(super) fn make_closure(&self, c: &Arc<RunnableBody>, f: &LocalFrame, id: TypedId) -> InterpResult {
         let at = c.site(c.body.nodes[id].span);
-        let Expr::Lambda(lambda) = &c.body.nodes[id].kind else { return Err(at.internal_error("no lambda")) };
+        let TypedExpr::Lambda(lambda) = &c.body.nodes[id].kind else { return Err(at.internal_error("no lambda")) };
         let value = |l| f.get(l).cloned().ok_or_else(|| at.internal_error("a captured local has no value"));
         let captured = lambda.captures.iter().map(|l| value(*l)).collect::<InterpResult<_>>()?;
         let captured = self.make_components(at, captured)?;

@@ -7,14 +7,14 @@
 use std::sync::Arc;
 
 use super::Interp;
+use super::array_builder::ArrayBuilder;
 use super::binders::{IterationControl, ObservedExtents};
-use super::build::ArrayBuilder;
 use lang_base::Code as ErrorCode;
 use lang_runtime::code::{LocalFrame, RunnableBody};
 use lang_runtime::failure::InterpResult;
-use lang_runtime::plan::LastUses;
+use lang_runtime::last_use::LastUses;
 use lang_runtime::progress::WorkKind;
-use lang_types::tree::{Expr, Pat, TId};
+use lang_types::tree::{TypedExpr, TypedId, TypedPattern};
 use lang_types::ty::Type;
 
 impl Interp<'_> {
@@ -24,8 +24,8 @@ impl Interp<'_> {
         &mut self,
         c: &Arc<RunnableBody>,
         f: &mut LocalFrame,
-        arms: &[(TId, TId)],
-        last: TId,
+        arms: &[(TypedId, TypedId)],
+        last: TypedId,
     ) -> InterpResult {
         for (condition, e) in arms {
             if self.eval_condition(c, f, *condition)? {
@@ -37,7 +37,7 @@ impl Interp<'_> {
 
     /// Evaluates one of several branches. First drops the locals whose last use is in another
     /// branch.
-    fn eval_branch(&mut self, c: &Arc<RunnableBody>, f: &mut LocalFrame, e: TId) -> InterpResult {
+    fn eval_branch(&mut self, c: &Arc<RunnableBody>, f: &mut LocalFrame, e: TypedId) -> InterpResult {
         let plan: &LastUses = &c.last_uses;
         for l in plan.dead_on_entry(e) {
             f.take(*l);
@@ -51,9 +51,9 @@ impl Interp<'_> {
         &mut self,
         c: &Arc<RunnableBody>,
         f: &mut LocalFrame,
-        id: TId,
-        e: TId,
-        arms: &[(Pat, TId)],
+        id: TypedId,
+        e: TypedId,
+        arms: &[(TypedPattern, TypedId)],
     ) -> InterpResult {
         let at = c.site(c.body.nodes[id].span);
         let value = self.eval(c, f, e)?;
@@ -69,10 +69,10 @@ impl Interp<'_> {
 
     /// Evaluates `fold`, and `scan` over indices.
     #[inline(never)]
-    pub(super) fn eval_fold(&mut self, c: &Arc<RunnableBody>, f: &mut LocalFrame, id: TId) -> InterpResult {
+    pub(super) fn eval_fold(&mut self, c: &Arc<RunnableBody>, f: &mut LocalFrame, id: TypedId) -> InterpResult {
         let node = &c.body.nodes[id];
         let at = c.site(node.span);
-        let Expr::Fold { scan, acc, init, vars, body, yields } = &node.kind else {
+        let TypedExpr::Fold { is_scan: scan, acc, init, vars, body, yields } = &node.kind else {
             return Err(at.internal_error("no fold"));
         };
         let carry_type = Some(&c.body.nodes[*init].ty);
@@ -123,8 +123,8 @@ impl Interp<'_> {
         &mut self,
         c: &Arc<RunnableBody>,
         f: &mut LocalFrame,
-        every: Option<TId>,
-        of: TId,
+        every: Option<TypedId>,
+        of: TypedId,
     ) -> InterpResult {
         if let Some(every) = every {
             let at = c.site(c.body.nodes[every].span);
@@ -144,17 +144,19 @@ impl Interp<'_> {
     /// the condition is false. So the carry is bound twice: shared for the condition, then moved
     /// for the body.
     #[inline(never)]
-    pub(super) fn eval_loop(&mut self, c: &Arc<RunnableBody>, f: &mut LocalFrame, id: TId) -> InterpResult {
+    pub(super) fn eval_loop(&mut self, c: &Arc<RunnableBody>, f: &mut LocalFrame, id: TypedId) -> InterpResult {
         self.begin_work();
         let end = self.run_loop(c, f, id);
         self.end_work();
         end
     }
 
-    fn run_loop(&mut self, c: &Arc<RunnableBody>, f: &mut LocalFrame, id: TId) -> InterpResult {
+    fn run_loop(&mut self, c: &Arc<RunnableBody>, f: &mut LocalFrame, id: TypedId) -> InterpResult {
         let node = &c.body.nodes[id];
         let at = c.site(node.span);
-        let Expr::Loop { scan, acc, init, cond, body } = &node.kind else { return Err(at.internal_error("no loop")) };
+        let TypedExpr::Loop { is_scan: scan, acc, init, cond, body } = &node.kind else {
+            return Err(at.internal_error("no loop"));
+        };
         let carry_type = Some(&c.body.nodes[*init].ty);
         let mut carry = self.eval(c, f, *init)?;
         let mut states = ArrayBuilder::new(0);

@@ -15,10 +15,10 @@
 use std::sync::Arc;
 
 use super::Interp;
-use super::build::ArrayBuilder;
+use super::array_builder::ArrayBuilder;
+use super::broadcast::scalar_kind;
 use super::dual::one_or_zero_like;
-use super::leaves::{Coordinates, NonRealPolicy};
-use super::lift::scalar_kind;
+use super::flatten::{Coordinates, NonRealPolicy};
 use lang_base::ensure_sufficient_stack;
 use lang_resolve::forms::Derivative;
 use lang_runtime::Value;
@@ -33,7 +33,7 @@ use lang_runtime::progress::WorkKind;
 use lang_runtime::value::FunctionValue;
 use lang_sizes::predicate::LocalId;
 use lang_syntax::ops::BinOp;
-use lang_types::tree::TId;
+use lang_types::tree::TypedId;
 use lang_types::ty::{Scalar, Type};
 
 /// The function to differentiate: from arguments to result.
@@ -79,10 +79,10 @@ impl<'i> Interp<'i> {
         &mut self,
         c: &Arc<RunnableBody>,
         f: &mut LocalFrame,
-        node: TId,
+        node: TypedId,
         operator: Derivative,
         wrt: Option<&[u32]>,
-        args: &[TId],
+        args: &[TypedId],
     ) -> InterpResult {
         let at = c.site(c.body.nodes[node].span);
         let [id] = args else { return Err(at.internal_error("an operator takes one function")) };
@@ -174,9 +174,9 @@ impl<'i> Interp<'i> {
         &mut self,
         c: &Arc<RunnableBody>,
         f: &LocalFrame,
-        node: TId,
+        node: TypedId,
         by: LocalId,
-        args: &[TId],
+        args: &[TypedId],
     ) -> InterpResult {
         let at = c.site(c.body.nodes[node].span);
         let [e] = args else { return Err(at.internal_error("`deriv` takes one expression")) };

@@ -10,9 +10,9 @@
 //! derivatives of [`partials`], which are written in Iverson and so can be differentiated again.
 
 use super::Interp;
-use super::lift::scalar_kind;
+use super::broadcast::scalar_kind;
 use lang_base::ensure_sufficient_stack;
-use lang_resolve::partials::{self, Operation};
+use lang_resolve::partials::{self, DifferentiableOp};
 use lang_resolve::scalar_fn::ScalarFn;
 use lang_runtime::Value;
 use lang_runtime::dual::{Dual, Perturbation, perturbation_of, primal, primal_and_tangent};
@@ -138,7 +138,7 @@ impl Interp<'_> {
     pub(super) fn dual_power(&mut self, at: FailureSite<'_>, x: &Value, y: &Value) -> InterpResult {
         let Some(e) = perturbation_of(x).max(perturbation_of(y)) else { return self.power(at, x, y) };
         let ((a, da), (b, db)) = (primal_and_tangent(x, e), primal_and_tangent(y, e));
-        let operation = if matches!(b, Value::I64(_)) { Operation::PowInt } else { Operation::Pow };
+        let operation = if matches!(b, Value::I64(_)) { DifferentiableOp::PowInt } else { DifferentiableOp::Pow };
         ensure_sufficient_stack(|| {
             let value = self.power(at, a, b)?;
             let real = if let Value::I64(k) = b { Some(convert_integer_like(a, *k)) } else { None };
@@ -157,7 +157,7 @@ impl Interp<'_> {
         let (values, tangents): (Vec<_>, Vec<_>) = args.iter().map(|x| primal_and_tangent(x, e)).unzip();
         ensure_sufficient_stack(|| {
             let value = self.scalar(at, f, &primals(&values))?;
-            let tangent = self.tangent_by_partials(at, Operation::Scalar(f), &values, &tangents)?;
+            let tangent = self.tangent_by_partials(at, DifferentiableOp::Scalar(f), &values, &tangents)?;
             self.dual_or_primal(at, e, value, tangent)
         })
     }
@@ -167,7 +167,7 @@ impl Interp<'_> {
     fn tangent_by_partials(
         &mut self,
         at: FailureSite<'_>,
-        operation: Operation,
+        operation: DifferentiableOp,
         args: &[&Value],
         tangents: &[Option<&Value>],
     ) -> InterpResult<Option<Value>> {
@@ -177,11 +177,11 @@ impl Interp<'_> {
             let real = args.first().and_then(|x| scalar_kind(x)).unwrap_or(Scalar::F64);
             let instance = RuntimeInstance { types: [RuntimeType::Scalar(real)].into(), sizes: Vec::new() };
             let args = args.iter().map(|x| (*x).clone()).collect();
-            let partial = self.call_def(at, &partials::name(operation, k), instance, args)?;
+            let partial = self.call_def(at, &partials::partial_name(operation, k), instance, args)?;
             // An argument that a selection such as `max` does not choose contributes no tangent.
             let is_taken = match (operation, primal(&partial)) {
-                (Operation::Scalar(f), Value::F64(partial)) if f.is_selection() => *partial != 0.0,
-                (Operation::Scalar(f), Value::F32(partial)) if f.is_selection() => *partial != 0.0,
+                (DifferentiableOp::Scalar(f), Value::F64(partial)) if f.is_selection() => *partial != 0.0,
+                (DifferentiableOp::Scalar(f), Value::F32(partial)) if f.is_selection() => *partial != 0.0,
                 _ => true,
             };
             if is_taken {

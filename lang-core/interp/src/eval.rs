@@ -9,7 +9,7 @@
 use std::sync::Arc;
 
 use super::Interp;
-use super::rt_type::FillScalar;
+use super::runtime_type::FillScalar;
 use lang_base::ensure_sufficient_stack;
 use lang_base::{Code as ErrorCode, GlobalName};
 use lang_runtime::Value;
@@ -21,25 +21,27 @@ use lang_runtime::scalar::convert;
 use lang_runtime::value::{FunctionValue, take_components, take_fields};
 use lang_sizes::predicate::{LocalId, Poly};
 use lang_syntax::ops::BinOp;
-use lang_types::tree::{Demand, Expr, Instance, Node, Open, Pat, SizeCheck, TId};
+use lang_types::tree::{
+    Instantiation, OpenedExtent, SizeCheck, SizeConstraint, TypedExpr, TypedId, TypedNode, TypedPattern,
+};
 use lang_types::ty::{Scalar, Type};
 
 impl Interp<'_> {
     /// Evaluates an expression: `⟦e | σ⟧`.
-    pub(super) fn eval(&mut self, c: &Arc<RunnableBody>, f: &mut LocalFrame, id: TId) -> InterpResult {
+    pub(super) fn eval(&mut self, c: &Arc<RunnableBody>, f: &mut LocalFrame, id: TypedId) -> InterpResult {
         let node = &c.body.nodes[id];
         match &node.kind {
             // (4.1) and, for indices and sizes, (4.13), (4.14)
-            Expr::Local(l) => read_local(c.site(node.span), f, *l, c.last_uses.takes_operand(id)),
+            TypedExpr::Local(l) => read_local(c.site(node.span), f, *l, c.last_uses.takes_operand(id)),
             // (4.2), (4.15)
-            Expr::Real(x) => literal_value(c.site(node.span), f, &node.ty, x.0),
-            Expr::Int(i) => match Self::scalar_type(f, &node.ty) {
+            TypedExpr::Real(x) => literal_value(c.site(node.span), f, &node.ty, x.0),
+            TypedExpr::Int(i) => match Self::scalar_type(f, &node.ty) {
                 None | Some(Scalar::I64) => Ok(Value::I64(*i)),
                 Some(_) => literal_value(c.site(node.span), f, &node.ty, convert::i64_to_f64(*i)),
             },
-            Expr::Bool(b) => Ok(Value::Bool(*b)),
-            Expr::Str(s) => Ok(Value::Str(s.clone())),
-            Expr::Size(n) => self.eval_size(c.site(node.span), f, n).map(Value::I64),
+            TypedExpr::Bool(b) => Ok(Value::Bool(*b)),
+            TypedExpr::Str(s) => Ok(Value::Str(s.clone())),
+            TypedExpr::Size(n) => self.eval_size(c.site(node.span), f, n).map(Value::I64),
             _ => {
                 self.enter_expression(c.site(node.span))?;
                 let value = ensure_sufficient_stack(|| self.eval_compound(c, f, id, node));
@@ -54,34 +56,45 @@ impl Interp<'_> {
         &mut self,
         c: &Arc<RunnableBody>,
         f: &mut LocalFrame,
-        ids: &[TId],
+        ids: &[TypedId],
     ) -> InterpResult<Vec<Value>> {
         ids.iter().map(|e| self.eval(c, f, *e)).collect()
     }
 
     /// Evaluates an expression of type `bool`.
-    pub(super) fn eval_bool(&mut self, c: &Arc<RunnableBody>, f: &mut LocalFrame, id: TId) -> InterpResult<bool> {
+    pub(super) fn eval_bool(&mut self, c: &Arc<RunnableBody>, f: &mut LocalFrame, id: TypedId) -> InterpResult<bool> {
         let value = self.eval(c, f, id)?;
         value.as_bool().ok_or_else(|| c.site(c.body.nodes[id].span).internal_error("a condition is no bool"))
     }
 
     /// Evaluates a condition and counts it as a test.
-    pub(super) fn eval_condition(&mut self, c: &Arc<RunnableBody>, f: &mut LocalFrame, id: TId) -> InterpResult<bool> {
+    pub(super) fn eval_condition(
+        &mut self,
+        c: &Arc<RunnableBody>,
+        f: &mut LocalFrame,
+        id: TypedId,
+    ) -> InterpResult<bool> {
         self.count_test();
         self.eval_bool(c, f, id)
     }
 
     /// Evaluates an expression of type `i64`.
-    pub(super) fn eval_i64(&mut self, c: &Arc<RunnableBody>, f: &mut LocalFrame, id: TId) -> InterpResult<i64> {
+    pub(super) fn eval_i64(&mut self, c: &Arc<RunnableBody>, f: &mut LocalFrame, id: TypedId) -> InterpResult<i64> {
         let value = self.eval(c, f, id)?;
         value.as_i64().ok_or_else(|| c.site(c.body.nodes[id].span).internal_error("an index is no i64"))
     }
 
     /// Evaluates an expression with parts. Each kind has a separate function, so a stack frame of a
     /// deep recursion holds the locals of one kind instead of all.
-    fn eval_compound(&mut self, c: &Arc<RunnableBody>, f: &mut LocalFrame, id: TId, node: &Node) -> InterpResult {
+    fn eval_compound(
+        &mut self,
+        c: &Arc<RunnableBody>,
+        f: &mut LocalFrame,
+        id: TypedId,
+        node: &TypedNode,
+    ) -> InterpResult {
         let at = c.site(node.span);
-        if matches!(node.kind, Expr::Binder { .. } | Expr::Fold { .. } | Expr::Loop { .. })
+        if matches!(node.kind, TypedExpr::Binder { .. } | TypedExpr::Fold { .. } | TypedExpr::Loop { .. })
             && let Some(value) = self.try_offload_expression(c, f, id)?
         {
             return Ok(value);
@@ -89,89 +102,92 @@ impl Interp<'_> {
         match &node.kind {
             // (4.3), (4.16): an operand that is a false bracket adds nothing. (4.24) counts it so,
             // and the sign of a zero survives.
-            Expr::Arith(op @ (BinOp::Add | BinOp::Sub), a, b) => self.eval_sum(c, f, node, *op, *a, *b),
+            TypedExpr::Arith(op @ (BinOp::Add | BinOp::Sub), a, b) => self.eval_sum(c, f, node, *op, *a, *b),
             // (4.4), and quotients.
-            Expr::Arith(op @ (BinOp::Mul | BinOp::Div), a, b) => self.eval_product(c, f, node, *op, *a, *b),
+            TypedExpr::Arith(op @ (BinOp::Mul | BinOp::Div), a, b) => self.eval_product(c, f, node, *op, *a, *b),
             // (4.17)
-            Expr::Arith(op, a, b) => self.eval_binary(c, f, *a, *b, |this, x, y| this.arith(at, *op, x, y)),
-            Expr::Pow(a, b) => self.eval_binary(c, f, *a, *b, |this, x, y| this.power(at, x, y)),
+            TypedExpr::Arith(op, a, b) => self.eval_binary(c, f, *a, *b, |this, x, y| this.arith(at, *op, x, y)),
+            TypedExpr::Pow(a, b) => self.eval_binary(c, f, *a, *b, |this, x, y| this.power(at, x, y)),
             // (4.5)
-            Expr::Scalar(function, args) => match args.as_slice() {
+            TypedExpr::Scalar(function, args) => match args.as_slice() {
                 [e] => self.eval_unary(c, f, *e, |this, x| this.scalar(at, *function, std::slice::from_ref(x))),
                 _ => self.eval_operands(c, f, args, |this, args| this.scalar(at, *function, &args)),
             },
-            Expr::Neg(e) => {
+            TypedExpr::Neg(e) => {
                 let x = self.eval(c, f, *e)?;
                 self.masked = self.was_masked(c, *e);
                 self.negate(at, &x)
             }
-            Expr::Not(e) => self.eval_unary(c, f, *e, |this, x| this.logical_not(at, x)),
-            Expr::Convert(to, e) => self.eval_unary(c, f, *e, |this, x| this.convert(at, *to, x)),
+            TypedExpr::Not(e) => self.eval_unary(c, f, *e, |this, x| this.logical_not(at, x)),
+            TypedExpr::Convert(to, e) => self.eval_unary(c, f, *e, |this, x| this.convert(at, *to, x)),
             // (4.6)
-            Expr::Tuple(parts) => self.eval_operands(c, f, parts, |this, values| this.make_tuple(at, values)),
-            Expr::Record(fields) => self.eval_record(c, f, id, fields),
+            TypedExpr::Tuple(parts) => self.eval_operands(c, f, parts, |this, values| this.make_tuple(at, values)),
+            TypedExpr::Record(fields) => self.eval_record(c, f, id, fields),
             // (4.10)
-            Expr::Proj(e, k) => self.eval_projection(c, f, id, *e, *k),
+            TypedExpr::Proj(e, k) => self.eval_projection(c, f, id, *e, *k),
             // (4.11)
-            Expr::Index(base, subscripts) => self.eval_index(c, f, at, *base, subscripts),
+            TypedExpr::Index(base, subscripts) => self.eval_index(c, f, at, *base, subscripts),
             // (4.7), (4.8), (4.21)
-            Expr::Binder { .. } => self.eval_binder(c, f, id),
+            TypedExpr::Binder { .. } => self.eval_binder(c, f, id),
             // (4.12)
-            Expr::Guard(p, e) => {
+            TypedExpr::Guard(p, e) => {
                 let holds = self.eval_condition(c, f, *p)?;
                 let value = if holds { self.eval(c, f, *e) } else { self.zero_of(at, f, &node.ty) };
                 self.masked = !holds || self.was_masked(c, *e);
                 value
             }
             // (4.9)
-            Expr::Let(binds, e) => {
+            TypedExpr::Let(binds, e) => {
                 for (pat, value) in binds {
                     self.eval_let(c, f, pat, *value)?;
                 }
                 self.eval_tail(c, f, *e)
             }
             // (4.18)
-            Expr::Compare(first, rest) => self.eval_comparison(c, f, at, *first, rest),
+            TypedExpr::Compare(first, rest) => self.eval_comparison(c, f, at, *first, rest),
             // (4.19): a conjunction looks for a false part, a disjunction for a true one.
-            Expr::And(parts) => self.any_evaluates_to(c, f, parts, false).map(|found| Value::Bool(!found)),
-            Expr::Or(parts) => self.any_evaluates_to(c, f, parts, true).map(Value::Bool),
+            TypedExpr::And(parts) => self.any_evaluates_to(c, f, parts, false).map(|found| Value::Bool(!found)),
+            TypedExpr::Or(parts) => self.any_evaluates_to(c, f, parts, true).map(Value::Bool),
             // (4.20)
-            Expr::Member(relation, indices) => self.eval_member(c, f, at, *relation, indices),
-            Expr::Card(relation) => self.eval_unary(c, f, *relation, |_, r| match r {
+            TypedExpr::Member(relation, indices) => self.eval_member(c, f, at, *relation, indices),
+            TypedExpr::Card(relation) => self.eval_unary(c, f, *relation, |_, r| match r {
                 Value::Rel(r) => Ok(Value::I64(i64::try_from(r.len()).unwrap_or(i64::MAX))),
                 _ => Err(at.internal_error("no relation")),
             }),
             // Beyond the paper.
-            Expr::If(arms, last) => self.eval_if(c, f, arms, *last),
-            Expr::Match(e, arms) => self.eval_match(c, f, id, *e, arms),
-            Expr::Fold { .. } => self.eval_fold(c, f, id),
-            Expr::Checkpoint(every, of) => self.eval_checkpoint(c, f, *every, *of),
-            Expr::Loop { .. } => self.eval_loop(c, f, id),
-            Expr::With(base, updates) => self.eval_with(c, f, at, *base, updates),
-            Expr::Array(parts) => self.eval_array_literal(c, f, node, parts),
-            Expr::Call { .. } => self.eval_call(c, f, id),
-            Expr::Lambda(_) => self.make_closure(c, f, id),
-            Expr::DefValue(name, instance) => self.def_value(at, f, name, instance),
-            Expr::BuiltinValue(builtin, _) => Ok(Value::Fun(Arc::new(FunctionValue::Builtin(*builtin)))),
-            Expr::ScalarValue(function) => Ok(Value::Fun(Arc::new(FunctionValue::Scalar(*function)))),
-            Expr::CtorValue(ty, index) => self.ctor_value(at, ty, *index),
-            Expr::Global(name) => self.global_value(at, name),
-            Expr::Checked(checks, e) => {
-                for check in checks.iter().filter(|check| check.first) {
+            TypedExpr::If(arms, last) => self.eval_if(c, f, arms, *last),
+            TypedExpr::Match(e, arms) => self.eval_match(c, f, id, *e, arms),
+            TypedExpr::Fold { .. } => self.eval_fold(c, f, id),
+            TypedExpr::Checkpoint(every, of) => self.eval_checkpoint(c, f, *every, *of),
+            TypedExpr::Loop { .. } => self.eval_loop(c, f, id),
+            TypedExpr::With(base, updates) => self.eval_with(c, f, at, *base, updates),
+            TypedExpr::Array(parts) => self.eval_array_literal(c, f, node, parts),
+            TypedExpr::Call { .. } => self.eval_call(c, f, id),
+            TypedExpr::Lambda(_) => self.make_closure(c, f, id),
+            TypedExpr::DefValue(name, instance) => self.def_value(at, f, name, instance),
+            TypedExpr::BuiltinValue(builtin, _) => Ok(Value::Fun(Arc::new(FunctionValue::Builtin(*builtin)))),
+            TypedExpr::ScalarValue(function) => Ok(Value::Fun(Arc::new(FunctionValue::Scalar(*function)))),
+            TypedExpr::CtorValue(ty, index) => self.ctor_value(at, ty, *index),
+            TypedExpr::Global(name) => self.global_value(at, name),
+            TypedExpr::Checked(checks, e) => {
+                for check in checks.iter().filter(|check| check.is_precondition) {
                     self.check_size(c, f, check)?;
                 }
                 let value = self.eval(c, f, *e)?;
-                for check in checks.iter().filter(|check| !check.first) {
+                for check in checks.iter().filter(|check| !check.is_precondition) {
                     self.check_size(c, f, check)?;
                 }
                 Ok(value)
             }
-            Expr::Opened(opens, e) => self.eval_opened(c, f, node, opens, *e),
-            Expr::Special(special, args) => self.eval_special(c, f, id, special, args),
-            Expr::Error => Err(at.fail(ErrorCode::E0512, format!("`{}` has errors and cannot run", c.item))),
-            Expr::Local(_) | Expr::Real(_) | Expr::Int(_) | Expr::Bool(_) | Expr::Str(_) | Expr::Size(_) => {
-                Err(at.internal_error("a leaf has parts"))
-            }
+            TypedExpr::Opened(opens, e) => self.eval_opened(c, f, node, opens, *e),
+            TypedExpr::Form(special, args) => self.eval_special(c, f, id, special, args),
+            TypedExpr::Error => Err(at.fail(ErrorCode::E0512, format!("`{}` has errors and cannot run", c.item))),
+            TypedExpr::Local(_)
+            | TypedExpr::Real(_)
+            | TypedExpr::Int(_)
+            | TypedExpr::Bool(_)
+            | TypedExpr::Str(_)
+            | TypedExpr::Size(_) => Err(at.internal_error("a leaf has parts")),
         }
     }
 
@@ -180,7 +196,7 @@ impl Interp<'_> {
         &mut self,
         c: &Arc<RunnableBody>,
         f: &mut LocalFrame,
-        e: TId,
+        e: TypedId,
         op: impl FnOnce(&mut Self, &Value) -> InterpResult,
     ) -> InterpResult {
         let x = self.eval(c, f, e)?;
@@ -192,8 +208,8 @@ impl Interp<'_> {
         &mut self,
         c: &Arc<RunnableBody>,
         f: &mut LocalFrame,
-        a: TId,
-        b: TId,
+        a: TypedId,
+        b: TypedId,
         op: impl FnOnce(&mut Self, &Value, &Value) -> InterpResult,
     ) -> InterpResult {
         let x = self.eval(c, f, a)?;
@@ -206,7 +222,7 @@ impl Interp<'_> {
         &mut self,
         c: &Arc<RunnableBody>,
         f: &mut LocalFrame,
-        parts: &[TId],
+        parts: &[TypedId],
         op: impl FnOnce(&mut Self, Vec<Value>) -> InterpResult,
     ) -> InterpResult {
         let values = self.eval_all(c, f, parts)?;
@@ -220,7 +236,7 @@ impl Interp<'_> {
         &mut self,
         c: &Arc<RunnableBody>,
         f: &mut LocalFrame,
-        parts: &[TId],
+        parts: &[TypedId],
         wanted: bool,
     ) -> InterpResult<bool> {
         for p in parts {
@@ -232,7 +248,13 @@ impl Interp<'_> {
     }
 
     #[inline(never)]
-    fn eval_let(&mut self, c: &Arc<RunnableBody>, f: &mut LocalFrame, pat: &Pat, value: TId) -> InterpResult<()> {
+    fn eval_let(
+        &mut self,
+        c: &Arc<RunnableBody>,
+        f: &mut LocalFrame,
+        pat: &TypedPattern,
+        value: TypedId,
+    ) -> InterpResult<()> {
         let v = self.eval(c, f, value)?;
         let value = &c.body.nodes[value];
         self.bind(c.site(value.span), f, pat, v, Some(&value.ty))
@@ -244,8 +266,8 @@ impl Interp<'_> {
         c: &Arc<RunnableBody>,
         f: &mut LocalFrame,
         at: FailureSite<'_>,
-        relation: TId,
-        indices: &[TId],
+        relation: TypedId,
+        indices: &[TypedId],
     ) -> InterpResult {
         let r = self.eval(c, f, relation)?;
         let tuple = indices.iter().map(|i| self.eval_i64(c, f, *i)).collect::<InterpResult<Vec<_>>>()?;
@@ -256,7 +278,13 @@ impl Interp<'_> {
     }
 
     #[inline(never)]
-    fn def_value(&self, at: FailureSite<'_>, f: &LocalFrame, name: &GlobalName, instance: &Instance) -> InterpResult {
+    fn def_value(
+        &self,
+        at: FailureSite<'_>,
+        f: &LocalFrame,
+        name: &GlobalName,
+        instance: &Instantiation,
+    ) -> InterpResult {
         let instance = self.eval_instance(at, f, instance)?;
         Ok(Value::Fun(Arc::new(FunctionValue::Def(name.clone(), instance))))
     }
@@ -266,9 +294,9 @@ impl Interp<'_> {
         &mut self,
         c: &Arc<RunnableBody>,
         f: &mut LocalFrame,
-        node: &Node,
-        opens: &[Open],
-        e: TId,
+        node: &TypedNode,
+        opens: &[OpenedExtent],
+        e: TypedId,
     ) -> InterpResult {
         let (at, ty) = (c.site(node.span), &node.ty);
         // In a loop, an earlier iteration has set them.
@@ -298,9 +326,9 @@ impl Interp<'_> {
         &mut self,
         c: &Arc<RunnableBody>,
         f: &mut LocalFrame,
-        mut id: TId,
+        mut id: TypedId,
     ) -> InterpResult<Option<Value>> {
-        while let Expr::Guard(p, e) = &c.body.nodes[id].kind {
+        while let TypedExpr::Guard(p, e) = &c.body.nodes[id].kind {
             if !self.eval_condition(c, f, *p)? {
                 return Ok(None);
             }
@@ -316,10 +344,10 @@ impl Interp<'_> {
         &mut self,
         c: &Arc<RunnableBody>,
         f: &mut LocalFrame,
-        node: &Node,
+        node: &TypedNode,
         op: BinOp,
-        a: TId,
-        b: TId,
+        a: TypedId,
+        b: TypedId,
     ) -> InterpResult {
         let at = c.site(node.span);
         let x = self.eval(c, f, a)?;
@@ -333,7 +361,7 @@ impl Interp<'_> {
 
     /// Evaluates a part whose value is that of the whole expression, and passes on its `masked`
     /// flag.
-    pub(super) fn eval_tail(&mut self, c: &Arc<RunnableBody>, f: &mut LocalFrame, e: TId) -> InterpResult {
+    pub(super) fn eval_tail(&mut self, c: &Arc<RunnableBody>, f: &mut LocalFrame, e: TypedId) -> InterpResult {
         let value = self.eval(c, f, e)?;
         self.masked = self.was_masked(c, e);
         Ok(value)
@@ -341,16 +369,16 @@ impl Interp<'_> {
 
     /// Returns whether false brackets made the expression zero that was evaluated last. Each kind
     /// listed here sets the flag.
-    pub(super) fn was_masked(&self, c: &RunnableBody, id: TId) -> bool {
+    pub(super) fn was_masked(&self, c: &RunnableBody, id: TypedId) -> bool {
         self.masked
             && matches!(
                 c.body.nodes[id].kind,
-                Expr::Guard(..)
-                    | Expr::Neg(_)
-                    | Expr::Let(..)
-                    | Expr::If(..)
-                    | Expr::Match(..)
-                    | Expr::Arith(BinOp::Add | BinOp::Sub | BinOp::Mul | BinOp::Div, ..)
+                TypedExpr::Guard(..)
+                    | TypedExpr::Neg(_)
+                    | TypedExpr::Let(..)
+                    | TypedExpr::If(..)
+                    | TypedExpr::Match(..)
+                    | TypedExpr::Arith(BinOp::Add | BinOp::Sub | BinOp::Mul | BinOp::Div, ..)
             )
     }
 
@@ -360,10 +388,10 @@ impl Interp<'_> {
         &mut self,
         c: &Arc<RunnableBody>,
         f: &mut LocalFrame,
-        node: &Node,
+        node: &TypedNode,
         op: BinOp,
-        a: TId,
-        b: TId,
+        a: TypedId,
+        b: TypedId,
     ) -> InterpResult {
         let at = c.site(node.span);
         let x = self.eval_summand(c, f, a)?;
@@ -394,7 +422,7 @@ impl Interp<'_> {
         &mut self,
         at: FailureSite<'_>,
         f: &LocalFrame,
-        node: &Node,
+        node: &TypedNode,
         op: BinOp,
         x: Option<Value>,
         y: Option<Value>,
@@ -412,8 +440,8 @@ impl Interp<'_> {
         &mut self,
         c: &Arc<RunnableBody>,
         f: &mut LocalFrame,
-        id: TId,
-        fields: &[(u32, TId)],
+        id: TypedId,
+        fields: &[(u32, TypedId)],
     ) -> InterpResult {
         let at = c.site(c.body.nodes[id].span);
         let mut values: Vec<Option<Value>> = vec![None; fields.len()];
@@ -431,11 +459,18 @@ impl Interp<'_> {
     /// Evaluates a component. Reads a component of a local in place, and moves it out at its last
     /// use.
     #[inline(never)]
-    fn eval_projection(&mut self, c: &Arc<RunnableBody>, f: &mut LocalFrame, id: TId, e: TId, k: u32) -> InterpResult {
+    fn eval_projection(
+        &mut self,
+        c: &Arc<RunnableBody>,
+        f: &mut LocalFrame,
+        id: TypedId,
+        e: TypedId,
+        k: u32,
+    ) -> InterpResult {
         let at = c.site(c.body.nodes[id].span);
         let of = &c.body.nodes[e];
         let none = || at.internal_error("no such component");
-        if let Expr::Local(l) = &of.kind
+        if let TypedExpr::Local(l) = &of.kind
             && !c.last_uses.takes_operand(e)
         {
             let slot = f.slots.get_mut(l.0 as usize).and_then(Option::as_mut);
@@ -467,8 +502,8 @@ impl Interp<'_> {
         c: &Arc<RunnableBody>,
         f: &mut LocalFrame,
         at: FailureSite<'_>,
-        first: TId,
-        rest: &[(BinOp, TId)],
+        first: TypedId,
+        rest: &[(BinOp, TypedId)],
     ) -> InterpResult {
         let mut left = self.eval(c, f, first)?;
         let mut result = Value::Bool(true);
@@ -488,11 +523,11 @@ impl Interp<'_> {
         &mut self,
         c: &Arc<RunnableBody>,
         f: &mut LocalFrame,
-        node: &Node,
-        parts: &[TId],
+        node: &TypedNode,
+        parts: &[TypedId],
     ) -> InterpResult {
         let at = c.site(node.span);
-        let mut builder = super::build::ArrayBuilder::new(parts.len());
+        let mut builder = super::array_builder::ArrayBuilder::new(parts.len());
         for part in parts {
             let value = self.eval(c, f, *part)?;
             self.push_part(at, &mut builder, value)?;
@@ -506,7 +541,7 @@ impl Interp<'_> {
         &mut self,
         at: FailureSite<'_>,
         f: &LocalFrame,
-        builder: super::build::ArrayBuilder,
+        builder: super::array_builder::ArrayBuilder,
         outer: &[usize],
         ty: &Type,
     ) -> InterpResult {
@@ -529,9 +564,9 @@ impl Interp<'_> {
     fn check_size(&mut self, c: &Arc<RunnableBody>, f: &LocalFrame, check: &SizeCheck) -> InterpResult<()> {
         let at = c.site(check.span);
         let value = self.eval_size(at, f, &check.found)?;
-        let holds = match &check.wanted {
-            Demand::Equal(wanted) => value == self.eval_size(at, f, wanted)?,
-            Demand::Size => (0..MAX_EXTENT).contains(&value),
+        let holds = match &check.constraint {
+            SizeConstraint::Equal(wanted) => value == self.eval_size(at, f, wanted)?,
+            SizeConstraint::ValidExtent => (0..MAX_EXTENT).contains(&value),
         };
         if holds {
             return Ok(());
@@ -541,14 +576,14 @@ impl Interp<'_> {
             shown if size.as_constant().is_some() || shown.contains('#') => format!("{value}"),
             shown => format!("{shown} = {value}"),
         };
-        let (what, found) = (&check.what, side(&check.found, value));
-        let message = match &check.wanted {
-            Demand::Equal(wanted) => {
+        let (what, found) = (&check.subject, side(&check.found, value));
+        let message = match &check.constraint {
+            SizeConstraint::Equal(wanted) => {
                 let wanted = side(wanted, self.eval_size(at, f, wanted)?);
                 format!("sizes differ for {what}: {found}, where {wanted} is needed")
             }
-            Demand::Size if value < 0 => format!("{what} is {found}, and no size is negative"),
-            Demand::Size => format!("{what} is {found}, and sizes stay below 2^47"),
+            SizeConstraint::ValidExtent if value < 0 => format!("{what} is {found}, and no size is negative"),
+            SizeConstraint::ValidExtent => format!("{what} is {found}, and sizes stay below 2^47"),
         };
         Err(at.fail(ErrorCode::E0501, message))
     }
@@ -620,7 +655,13 @@ pub(super) fn component_type(ty: &Type, k: u32) -> Option<&Type> {
 }
 
 /// Stores an existential extent that the value reveals.
-fn store_extent(at: FailureSite<'_>, f: &mut LocalFrame, open: &Open, value: &Value, ty: &Type) -> InterpResult<()> {
+fn store_extent(
+    at: FailureSite<'_>,
+    f: &mut LocalFrame,
+    open: &OpenedExtent,
+    value: &Value,
+    ty: &Type,
+) -> InterpResult<()> {
     let none = || at.internal_error("no extent to open");
     let (mut value, mut ty) = (value, Some(ty));
     for k in &open.path {

@@ -7,8 +7,8 @@
 use std::sync::Arc;
 
 use super::Interp;
+use super::broadcast::JoinOp;
 use super::eval::{component_position, component_type};
-use super::lift::JoinOp;
 use lang_base::Code as ErrorCode;
 use lang_runtime::Value;
 use lang_runtime::array::{Array, Store, UnboxedElement};
@@ -17,8 +17,8 @@ use lang_runtime::dual::may_hold_dual;
 use lang_runtime::failure::{FailureSite, InterpResult};
 use lang_runtime::value::{take_components, take_fields};
 use lang_sizes::predicate::LocalId;
-use lang_types::phrase::Phrases;
-use lang_types::tree::{Expr, Place, Subscript, TId, Update, is_path};
+use lang_types::phrase::PhrasePrinter;
+use lang_types::tree::{TypedExpr, TypedId, TypedSubscript, TypedUpdateTarget, TypedWithUpdate, is_local_path};
 use lang_types::ty::Type;
 
 /// An evaluated subscript.
@@ -118,7 +118,7 @@ impl ElementSelection {
 
 /// An update with evaluated operands. The value is `None` if the update adds a false bracket.
 enum PendingUpdate<'c> {
-    Index(&'c [Subscript], SubscriptList, Option<Value>),
+    Index(&'c [TypedSubscript], SubscriptList, Option<Value>),
     Proj(u32, Option<Value>),
 }
 
@@ -127,17 +127,17 @@ impl Interp<'_> {
         &mut self,
         c: &Arc<RunnableBody>,
         f: &mut LocalFrame,
-        subscripts: &[Subscript],
+        subscripts: &[TypedSubscript],
     ) -> InterpResult<SubscriptList> {
         let mut subs = SubscriptList::new();
         for s in subscripts {
             let sub = match s {
-                Subscript::At { index, .. } => SubscriptValue::Index(self.eval_i64(c, f, *index)?),
-                Subscript::Range { from, to, .. } => {
+                TypedSubscript::Index { index, .. } => SubscriptValue::Index(self.eval_i64(c, f, *index)?),
+                TypedSubscript::Range { from, to, .. } => {
                     let from = self.eval_i64(c, f, *from)?;
                     SubscriptValue::Range(from, self.eval_i64(c, f, *to)?)
                 }
-                Subscript::Whole => SubscriptValue::FullAxis,
+                TypedSubscript::FullAxis => SubscriptValue::FullAxis,
             };
             subs.push(sub);
         }
@@ -151,10 +151,10 @@ impl Interp<'_> {
         c: &Arc<RunnableBody>,
         f: &mut LocalFrame,
         at: FailureSite<'_>,
-        base: TId,
-        subscripts: &[Subscript],
+        base: TypedId,
+        subscripts: &[TypedSubscript],
     ) -> InterpResult {
-        if let Expr::Local(l) = &c.body.nodes[base].kind
+        if let TypedExpr::Local(l) = &c.body.nodes[base].kind
             && !c.last_uses.takes_operand(base)
         {
             // The array is read in place, without a change of its reference count.
@@ -164,7 +164,7 @@ impl Interp<'_> {
             };
             return self.select_elements(c, at, array, subscripts, &subs);
         }
-        let (value, subs) = if is_path(&c.body.nodes, base) {
+        let (value, subs) = if is_local_path(&c.body.nodes, base) {
             let subs = self.eval_subscripts(c, f, subscripts)?;
             (self.eval(c, f, base)?, subs)
         } else {
@@ -181,7 +181,7 @@ impl Interp<'_> {
         c: &RunnableBody,
         at: FailureSite<'_>,
         array: &Array,
-        subscripts: &[Subscript],
+        subscripts: &[TypedSubscript],
         subs: &SubscriptList,
     ) -> InterpResult {
         if subs.as_slice().iter().all(|s| matches!(s, SubscriptValue::Index(_))) {
@@ -252,23 +252,23 @@ impl Interp<'_> {
         c: &Arc<RunnableBody>,
         f: &mut LocalFrame,
         at: FailureSite<'_>,
-        base: TId,
-        updates: &[Update],
+        base: TypedId,
+        updates: &[TypedWithUpdate],
     ) -> InterpResult {
-        let path = is_path(&c.body.nodes, base);
+        let path = is_local_path(&c.body.nodes, base);
         let early = if path { None } else { Some(self.eval(c, f, base)?) };
         let mut pending = Vec::with_capacity(updates.len());
         for u in updates {
-            let subs = match &u.place {
-                Place::Index(subs) => Some((subs, self.eval_subscripts(c, f, subs)?)),
-                Place::Proj(_) => None,
+            let subs = match &u.target {
+                TypedUpdateTarget::Index(subs) => Some((subs, self.eval_subscripts(c, f, subs)?)),
+                TypedUpdateTarget::Proj(_) => None,
             };
             // Adding a false bracket adds nothing (4.24).
-            let value = if u.add { self.eval_summand(c, f, u.value)? } else { Some(self.eval(c, f, u.value)?) };
-            pending.push(match (&u.place, subs) {
+            let value = if u.is_add { self.eval_summand(c, f, u.value)? } else { Some(self.eval(c, f, u.value)?) };
+            pending.push(match (&u.target, subs) {
                 (_, Some((subscripts, subs))) => PendingUpdate::Index(subscripts, subs, value),
-                (Place::Proj(k), _) => PendingUpdate::Proj(*k, value),
-                (Place::Index(_), None) => return Err(at.internal_error("no subscripts")),
+                (TypedUpdateTarget::Proj(k), _) => PendingUpdate::Proj(*k, value),
+                (TypedUpdateTarget::Index(_), None) => return Err(at.internal_error("no subscripts")),
             });
         }
         let mut value = match early {
@@ -284,10 +284,10 @@ impl Interp<'_> {
                     let Value::Array(array) = value else {
                         return Err(at.internal_error("what is updated is no array"));
                     };
-                    self.update_elements(c, at, array, (subscripts, &subs), new, u.add)?
+                    self.update_elements(c, at, array, (subscripts, &subs), new, u.is_add)?
                 }
                 PendingUpdate::Proj(k, None) if component_type(ty, k).is_some() => value,
-                PendingUpdate::Proj(k, new) => self.update_component(at, value, ty, k, new, u.add)?,
+                PendingUpdate::Proj(k, new) => self.update_component(at, value, ty, k, new, u.is_add)?,
             };
         }
         Ok(value)
@@ -323,7 +323,7 @@ impl Interp<'_> {
         c: &RunnableBody,
         at: FailureSite<'_>,
         mut array: Array,
-        (subscripts, subs): (&[Subscript], &SubscriptList),
+        (subscripts, subs): (&[TypedSubscript], &SubscriptList),
         new: Option<Value>,
         add: bool,
     ) -> InterpResult {
@@ -510,7 +510,7 @@ fn subarray_number(
     c: &RunnableBody,
     at: FailureSite<'_>,
     dims: &[usize],
-    subscripts: &[Subscript],
+    subscripts: &[TypedSubscript],
     subs: &SubscriptList,
 ) -> InterpResult<usize> {
     let mut start = 0usize;
@@ -528,7 +528,7 @@ fn resolve_selection(
     c: &RunnableBody,
     at: FailureSite<'_>,
     dims: &[usize],
-    subscripts: &[Subscript],
+    subscripts: &[TypedSubscript],
     subs: &SubscriptList,
 ) -> InterpResult<ElementSelection> {
     let subs = subs.as_slice();
@@ -570,10 +570,10 @@ fn resolve_selection(
 }
 
 /// Returns the span of a subscript.
-fn subscript_site<'c>(c: &'c RunnableBody, at: FailureSite<'c>, subscript: Option<&Subscript>) -> FailureSite<'c> {
+fn subscript_site<'c>(c: &'c RunnableBody, at: FailureSite<'c>, subscript: Option<&TypedSubscript>) -> FailureSite<'c> {
     match subscript {
-        Some(Subscript::At { index, .. }) => c.site(c.body.nodes[*index].span),
-        Some(Subscript::Range { from, to, .. }) => c.site(c.body.nodes[*from].span.to(c.body.nodes[*to].span)),
+        Some(TypedSubscript::Index { index, .. }) => c.site(c.body.nodes[*index].span),
+        Some(TypedSubscript::Range { from, to, .. }) => c.site(c.body.nodes[*from].span.to(c.body.nodes[*to].span)),
         _ => at,
     }
 }
@@ -584,7 +584,7 @@ fn check_bounds(
     i: i64,
     axis: usize,
     n: usize,
-    subscript: Option<&Subscript>,
+    subscript: Option<&TypedSubscript>,
 ) -> InterpResult<usize> {
     match usize::try_from(i) {
         Ok(i) if i < n => Ok(i),
@@ -599,14 +599,14 @@ fn out_of_bounds_failure(
     i: i64,
     axis: usize,
     n: usize,
-    subscript: Option<&Subscript>,
+    subscript: Option<&TypedSubscript>,
 ) -> Box<lang_runtime::Failure> {
     let failure = at.fail(ErrorCode::E0500, format!("index {i} is out of bounds for axis {axis} of extent {n}"));
     let help = match subscript {
-        Some(Subscript::At { proved: true, .. }) => {
+        Some(TypedSubscript::Index { is_proved: true, .. }) => {
             "this index had been proved in bounds: a defect of Iverson, please report it".to_owned()
         }
-        Some(Subscript::At { index, .. }) => bounds_advice(c, *index, axis, n),
+        Some(TypedSubscript::Index { index, .. }) => bounds_advice(c, *index, axis, n),
         _ => GUARD_ADVICE.to_owned(),
     };
     with_help(failure, &help)
@@ -616,9 +616,9 @@ fn out_of_bounds_failure(
 const GUARD_ADVICE: &str = "guard it, as in `[0 <= k < n] * x[k]`, or let the index run less far";
 
 /// Returns advice for an index out of bounds, in terms of the program's expressions.
-fn bounds_advice(c: &RunnableBody, index: TId, axis: usize, n: usize) -> String {
+fn bounds_advice(c: &RunnableBody, index: TypedId, axis: usize, n: usize) -> String {
     let nodes = &c.body.nodes;
-    if matches!(nodes[index].kind, Expr::Int(_)) {
+    if matches!(nodes[index].kind, TypedExpr::Int(_)) {
         return match n.checked_sub(1) {
             Some(0) => "the only index of this axis is 0".to_owned(),
             Some(last) => format!("the indices of this axis run from 0 to {last}"),
@@ -626,13 +626,13 @@ fn bounds_advice(c: &RunnableBody, index: TId, axis: usize, n: usize) -> String 
         };
     }
     let name = |l: LocalId| c.body.locals.get(l.0 as usize).map(|l| l.name.clone()).unwrap_or_default();
-    let phrases = Phrases { nodes, name: &name, ty: &|node| nodes[node].ty.clone() };
-    let phrase = phrases.alone(index);
-    let of = |subscripts: &[Subscript]| {
-        subscripts.iter().any(|s| matches!(s, Subscript::At { index: own, .. } if *own == index))
+    let phrases = PhrasePrinter { nodes, local_name: &name, node_type: &|node| nodes[node].ty.clone() };
+    let phrase = phrases.print_standalone(index);
+    let of = |subscripts: &[TypedSubscript]| {
+        subscripts.iter().any(|s| matches!(s, TypedSubscript::Index { index: own, .. } if *own == index))
     };
     let access = nodes.iter().find_map(|(node, e)| match &e.kind {
-        Expr::Index(base, subscripts) if of(subscripts) => Some((node, *base)),
+        TypedExpr::Index(base, subscripts) if of(subscripts) => Some((node, *base)),
         _ => None,
     });
     let Some((access, base)) = access else {
@@ -641,8 +641,8 @@ fn bounds_advice(c: &RunnableBody, index: TId, axis: usize, n: usize) -> String 
             false => format!("let the index run less far, or update only where `0 <= {phrase} < {n}`"),
         };
     };
-    let extent = nodes[base].ty.peel().0.get(axis).map_or_else(|| n.to_string(), ToString::to_string);
-    let guarded = format!("[0 <= {phrase} < {extent}] * {}", phrases.alone(access));
+    let extent = nodes[base].ty.split_array().0.get(axis).map_or_else(|| n.to_string(), ToString::to_string);
+    let guarded = format!("[0 <= {phrase} < {extent}] * {}", phrases.print_standalone(access));
     match guarded.contains(['…', '#']) {
         true => GUARD_ADVICE.to_owned(),
         false => format!("guard it, `{guarded}`, or let the index run less far"),

@@ -8,26 +8,26 @@
 
 #![forbid(unsafe_code)]
 
+mod array_builder;
 mod binders;
-mod build;
+mod broadcast;
 mod builtins;
 mod call;
 mod control;
+mod derivative_rule;
 mod derive;
 mod dual;
 mod eval;
-mod generated;
+mod flatten;
 mod index;
-mod leaves;
-mod lift;
+mod nan_trap;
+mod offload;
+mod offload_policy;
 mod pattern;
 mod progress;
-mod regions;
 mod reverse;
-mod rt_type;
-mod rule;
-mod special;
-mod trap;
+mod runtime_type;
+mod special_forms;
 
 #[cfg(test)]
 mod tests;

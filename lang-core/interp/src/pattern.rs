@@ -10,20 +10,20 @@ use lang_runtime::Value;
 use lang_runtime::code::LocalFrame;
 use lang_runtime::failure::{FailureSite, InterpResult};
 use lang_runtime::value::{take_args, take_components, take_fields};
-use lang_types::info::TypeInfoBody;
-use lang_types::tree::Pat;
-use lang_types::ty::{FunType, Type, TypeArg};
+use lang_types::tree::TypedPattern;
+use lang_types::ty::{FunType, GenericArg, Type};
+use lang_types::type_info::TypeInfoBody;
 
 impl Interp<'_> {
     /// Returns whether the value matches. The type serves only to look up record fields by name;
     /// `None` reads fields by position.
-    pub(super) fn matches(&self, pat: &Pat, value: &Value, ty: Option<&Type>) -> bool {
+    pub(super) fn matches(&self, pat: &TypedPattern, value: &Value, ty: Option<&Type>) -> bool {
         match pat {
-            Pat::Wild | Pat::Bind(_) => true,
-            Pat::Int(i) => value.as_i64() == Some(*i),
-            Pat::Bool(b) => value.as_bool() == Some(*b),
-            Pat::Sized(_, p) => self.matches(p, value, ty),
-            Pat::Tuple(ps) => match value {
+            TypedPattern::Wild | TypedPattern::Bind(_) => true,
+            TypedPattern::Int(i) => value.as_i64() == Some(*i),
+            TypedPattern::Bool(b) => value.as_bool() == Some(*b),
+            TypedPattern::Sized(_, p) => self.matches(p, value, ty),
+            TypedPattern::Tuple(ps) => match value {
                 Value::Tuple(t) => ps
                     .iter()
                     .zip(t.values())
@@ -31,11 +31,11 @@ impl Interp<'_> {
                     .all(|((p, v), k)| self.matches(p, v, ty.and_then(|t| component_type(t, k)))),
                 _ => false,
             },
-            Pat::Record(fields) => fields.iter().all(|(k, p)| {
+            TypedPattern::Record(fields) => fields.iter().all(|(k, p)| {
                 component(value, ty.unwrap_or(&Type::Error), *k)
                     .is_some_and(|v| self.matches(p, v, ty.and_then(|t| component_type(t, *k))))
             }),
-            Pat::Ctor(index, ps) => match value {
+            TypedPattern::Ctor(index, ps) => match value {
                 Value::Data(cell) if cell.tag().index == *index => {
                     let types = self.arg_types(ps, *index, ty);
                     ps.iter().zip(cell.args()).enumerate().all(|(k, (p, v))| self.matches(p, v, types.get(k)))
@@ -51,15 +51,15 @@ impl Interp<'_> {
         &self,
         at: FailureSite<'_>,
         f: &mut LocalFrame,
-        pat: &Pat,
+        pat: &TypedPattern,
         value: Value,
         ty: Option<&Type>,
     ) -> InterpResult<()> {
         match pat {
-            Pat::Bind(l) if at.code.last_uses.is_unread(*l) => {}
-            Pat::Bind(l) => f.set(*l, value),
-            Pat::Wild | Pat::Int(_) | Pat::Bool(_) => {}
-            Pat::Sized(locals, p) => {
+            TypedPattern::Bind(l) if at.code.last_uses.is_unread(*l) => {}
+            TypedPattern::Bind(l) => f.set(*l, value),
+            TypedPattern::Wild | TypedPattern::Int(_) | TypedPattern::Bool(_) => {}
+            TypedPattern::Sized(locals, p) => {
                 let dims = match &value {
                     Value::Array(a) => a.dims().iter().map(|n| i64::try_from(*n).unwrap_or(i64::MAX)).collect(),
                     Value::Rel(r) => r.dims().to_vec(),
@@ -73,7 +73,7 @@ impl Interp<'_> {
                 }
                 self.bind(at, f, p, value, ty)?;
             }
-            Pat::Tuple(ps) => {
+            TypedPattern::Tuple(ps) => {
                 let Value::Tuple(t) = value else { return Err(pattern_mismatch(at)) };
                 if t.values().len() != ps.len() {
                     return Err(pattern_mismatch(at));
@@ -82,7 +82,7 @@ impl Interp<'_> {
                     self.bind(at, f, p, v, ty.and_then(|t| component_type(t, k)))?;
                 }
             }
-            Pat::Record(fields) => {
+            TypedPattern::Record(fields) => {
                 let places = fields.iter().map(|(k, _)| component_position(&value, ty.unwrap_or(&Type::Error), *k));
                 let places: Option<Vec<_>> = places.collect();
                 let (Value::Record(r), Some(places)) = (value, places) else { return Err(pattern_mismatch(at)) };
@@ -92,7 +92,7 @@ impl Interp<'_> {
                     self.bind(at, f, p, v, ty.and_then(|t| component_type(t, *k)))?;
                 }
             }
-            Pat::Ctor(index, ps) => {
+            TypedPattern::Ctor(index, ps) => {
                 let Value::Data(cell) = value else { return Err(pattern_mismatch(at)) };
                 if cell.tag().index != *index || cell.args().len() != ps.len() {
                     return Err(pattern_mismatch(at));
@@ -108,7 +108,7 @@ impl Interp<'_> {
 
     /// Returns the types of the arguments of a constructor. Returns none if no argument pattern
     /// looks into a record, because only records need them.
-    fn arg_types(&self, pats: &[Pat], index: u32, ty: Option<&Type>) -> Vec<Type> {
+    fn arg_types(&self, pats: &[TypedPattern], index: u32, ty: Option<&Type>) -> Vec<Type> {
         if !pats.iter().any(has_record) {
             return Vec::new();
         }
@@ -124,21 +124,21 @@ fn pattern_mismatch(at: FailureSite<'_>) -> Box<lang_runtime::Failure> {
     at.internal_error("a value does not have the shape of its pattern")
 }
 
-fn has_record(pat: &Pat) -> bool {
+fn has_record(pat: &TypedPattern) -> bool {
     match pat {
-        Pat::Record(_) => true,
-        Pat::Ctor(_, ps) | Pat::Tuple(ps) => ps.iter().any(has_record),
-        Pat::Sized(_, p) => has_record(p),
-        Pat::Wild | Pat::Bind(_) | Pat::Int(_) | Pat::Bool(_) => false,
+        TypedPattern::Record(_) => true,
+        TypedPattern::Ctor(_, ps) | TypedPattern::Tuple(ps) => ps.iter().any(has_record),
+        TypedPattern::Sized(_, p) => has_record(p),
+        TypedPattern::Wild | TypedPattern::Bind(_) | TypedPattern::Int(_) | TypedPattern::Bool(_) => false,
     }
 }
 
 /// Substitutes type arguments for type parameters. Sizes stay unchanged, because pattern matching
 /// does not read them.
-fn substitute(ty: &Type, args: &[TypeArg]) -> Type {
+fn substitute(ty: &Type, args: &[GenericArg]) -> Type {
     lang_base::ensure_sufficient_stack(|| match ty {
         Type::Param(k, _) => match args.get(*k as usize) {
-            Some(TypeArg::Type(t)) => t.clone(),
+            Some(GenericArg::Type(t)) => t.clone(),
             _ => Type::Error,
         },
         Type::Array(n, e) => Type::Array(n.clone(), Arc::new(substitute(e, args))),
@@ -149,9 +149,9 @@ fn substitute(ty: &Type, args: &[TypeArg]) -> Type {
             result: substitute(&fun.result, args),
         })),
         Type::Data(name, inner) => {
-            let arg = |a: &TypeArg| match a {
-                TypeArg::Type(t) => TypeArg::Type(substitute(t, args)),
-                TypeArg::Size(_) => a.clone(),
+            let arg = |a: &GenericArg| match a {
+                GenericArg::Type(t) => GenericArg::Type(substitute(t, args)),
+                GenericArg::Size(_) => a.clone(),
             };
             Type::Data(name.clone(), inner.iter().map(arg).collect())
         }

@@ -12,11 +12,11 @@
 //! it has no transpose.
 
 use super::Interp;
+use super::broadcast::scalar_kind;
+use super::derivative_rule::DerivativeRule;
 use super::derive::{DifferentiatedFn, EvaluationPoint};
 use super::dual::one_or_zero_like;
-use super::leaves::{Coordinates, NonRealPolicy, contains_function, latest_perturbation};
-use super::lift::scalar_kind;
-use super::rule::DerivativeRule;
+use super::flatten::{Coordinates, NonRealPolicy, contains_function, latest_perturbation};
 use lang_base::{Code as ErrorCode, GlobalName};
 use lang_runtime::dual::{Perturbation, primal, primal_and_tangent};
 use lang_runtime::failure::{FailureSite, InterpResult};

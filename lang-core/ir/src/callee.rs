@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use super::applied::RuntimeRequest;
+use super::runtime_request::RuntimeRequest;
 use lang_base::GlobalName;
 use lang_types::ty::Type;
 

@@ -7,7 +7,7 @@ use super::canonical::is_name;
 use super::core::{DerivativeKind, FunctionKey};
 use lang_base::GlobalName;
 use lang_sizes::predicate::Poly;
-use lang_types::ty::{Type, TypeArg};
+use lang_types::ty::{GenericArg, Type};
 
 /// The printed name of the module without a name.
 pub const PRELUDE: &str = "prelude";
@@ -94,7 +94,7 @@ impl fmt::Display for QualifiedType<'_> {
         let of = |t: &Type| QualifiedType(t, self.1).to_string();
         match self.0 {
             Type::Array(..) => {
-                let (dims, element) = self.0.peel();
+                let (dims, element) = self.0.split_array();
                 write!(f, "[{}]{}", list(&mut dims.iter().map(ToString::to_string)), of(element))
             }
             Type::Tuple(items) => {
@@ -110,8 +110,8 @@ impl fmt::Display for QualifiedType<'_> {
                     return Ok(());
                 }
                 let args = &mut args.iter().map(|a| match a {
-                    TypeArg::Type(t) => of(t),
-                    TypeArg::Size(p) => p.to_string(),
+                    GenericArg::Type(t) => of(t),
+                    GenericArg::Size(p) => p.to_string(),
                 });
                 write!(f, "({})", list(args))
             }

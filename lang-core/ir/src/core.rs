@@ -24,7 +24,7 @@ use lang_base::{Code, GlobalName, Name, Span};
 use lang_resolve::scalar_fn::ScalarFn;
 use lang_sizes::predicate::{Atom, Index, LocalId, Poly, Pred};
 use lang_syntax::ops::{BinOp, Scalar};
-use lang_types::tree::TId;
+use lang_types::tree::TypedId;
 
 /// A constant.
 #[derive(Clone, Copy, Debug)]
@@ -104,7 +104,7 @@ pub struct CheckFailure {
     pub item: GlobalName,
     /// The node of the item's typed tree. Its id does not change under an edit that only moves
     /// text. A form read back from text has `None`.
-    pub node: Option<TId>,
+    pub node: Option<TypedId>,
 }
 
 /// An expression with its type and source location.

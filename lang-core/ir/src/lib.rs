@@ -7,25 +7,25 @@
 
 #![forbid(unsafe_code)]
 
-pub mod applied;
+pub mod argsort;
 mod builder;
 pub mod callee;
 pub mod callee_text;
 pub mod canonical;
 mod canonical_region;
 pub mod core;
+pub mod core_text;
 mod core_type;
-pub mod cost;
+pub mod counted_cost;
+pub mod eval_nest;
 pub mod flat;
-pub mod nest;
-pub mod order;
+pub mod inline_map;
 pub mod origin;
-pub mod put;
 pub mod reduce;
 pub mod region;
+pub mod runtime_request;
 pub mod ssa;
 pub mod ssa_text;
-pub mod text;
 pub mod value;
 
 pub use core::{CoreExpr, CoreFunction, CoreType, DerivativeKind, ExprKind, NoCoreForm, ScalarOp, Vars};

@@ -13,11 +13,11 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use super::argsort::Argsort;
 pub use super::builder::eliminate_index;
 pub use super::builder::{ResolvedAccess, SsaBuilder, substitute_indices};
 use super::core::{CheckFailure, Constant, CoreType, FunctionKey, ScalarOp, TypeLeaf, Vars};
 use super::flat::{FunctionInput, InputSource};
-use super::order::Argsort;
 use super::reduce::SsaReduction;
 use super::region::{LoopResult, SsaLoop};
 use lang_base::Name;

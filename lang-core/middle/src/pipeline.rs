@@ -12,8 +12,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::ad;
-use crate::norm::hits::RuleCoverage;
-use crate::norm::{ElabQueries, RuleKind, elaborate, lift, pairs, pushout, to_ssa};
+use crate::norm::rule_coverage::RuleCoverage;
+use crate::norm::{ElabQueries, RuleKind, elaborate, let_lifting, pair_elimination, pushout, to_ssa};
 use lang_base::Span;
 use lang_base::ensure_sufficient_stack;
 use lang_ir::core::{CoreFunction, DerivativeKind, ExprKind, ExprRef, FunctionKey, NoCoreForm, NoCoreFormReason};
@@ -125,10 +125,10 @@ pub fn lower(
         }
     }
     ensure_sufficient_stack(|| {
-        let lifted = lift::lift_lets(&core, hits);
-        debug_assert!(lift::is_lifted(&lifted.body), "lifted: {lifted}");
-        let pairs = pairs::eliminate_pairs(&lifted, hits);
-        debug_assert!(pairs::is_flat(&pairs), "pairs: {pairs}");
+        let lifted = let_lifting::lift_lets(&core, hits);
+        debug_assert!(let_lifting::is_lifted(&lifted.body), "lifted: {lifted}");
+        let pairs = pair_elimination::eliminate_pairs(&lifted, hits);
+        debug_assert!(pair_elimination::is_flat(&pairs), "pairs: {pairs}");
         let pushed = pushout::push_out_generations(&pairs, hits);
         debug_assert!(pushout::is_pushed(&pushed), "pushed: {pushed}");
         let (mut ssa, origins) = to_ssa::to_ssa(&pushed, &|c| callees.ssa(c), callees.inlines_eagerly(), hits);

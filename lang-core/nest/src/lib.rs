@@ -14,57 +14,57 @@
 
 #![forbid(unsafe_code)]
 
-mod again;
-mod apart;
-pub mod by_sizes;
-pub mod chunks;
-mod existentials;
-mod extremes;
-mod fewer;
-mod given;
-mod group;
-mod in_place;
-mod inside;
-mod items;
-pub mod kernel;
-mod narrow;
-mod numbers;
-mod once;
-mod places;
-mod points;
-mod products;
-mod regions;
-mod repeat;
-mod scatters;
-mod short_axes;
-mod split;
-mod strips;
-mod sums;
-mod terms;
+mod arg_reductions;
+mod copy_elision;
+mod count_existentials;
+mod defer_checks;
+mod dependences;
+mod driver;
+mod factor_sums;
+mod flatten_loops;
+mod forward_views;
+mod fusion;
+mod gemm;
+mod hoist_gathers;
+mod in_place_loops;
+mod index_set_split;
+mod index_util;
+mod inline_batched_calls;
+mod invariant_axes;
+mod loop_bounds;
+pub mod loop_nest;
+pub mod multiversion;
+pub mod parallelise;
+mod redundant_guards;
+mod rematerialise;
+mod scalarise_axes;
+mod scatter_reductions;
+mod single_trip;
+mod splice;
+mod storage;
+mod strip_mine;
 mod text;
-mod times;
-mod visit;
-mod watched;
-mod whole;
+mod trip_counts;
+mod use_def;
 
 use std::cell::Cell;
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 use std::sync::Arc;
 
-use again::Rematerialisation;
-use group::NestBuilder;
-use items::{FunctionFacts, PendingStmt};
-pub use kernel::{
+use dependences::{FunctionFacts, PendingStmt};
+pub use driver::{LoopForm, ScheduledCase, schedule_cases, schedule_with_fallback};
+use flatten_loops::FlattenedLoop;
+use fusion::NestBuilder;
+pub use inline_batched_calls::InlineCallees;
+use lang_ir::region;
+use lang_ir::ssa::{Rhs, SsaFunction, StmtId, TensorAccess};
+pub use loop_nest::{
     Accumulation, Assignment, Kernel, KernelStorage, MatrixProduct, NestLoop, NestNode, StorageRole, WHILE_EXTENT,
     loop_number,
 };
-use lang_ir::region;
-use lang_ir::ssa::{Rhs, SsaFunction, StmtId, TensorAccess};
-pub use points::InlineCallees;
-use repeat::FlattenedLoop;
+use rematerialise::Rematerialisation;
 pub use text::ScheduleText;
-pub use whole::{LoopForm, ScheduledCase, schedule_cases, schedule_with_fallback};
 
 /// The steps of a function, in order.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -113,13 +113,13 @@ pub struct Prepared {
     /// The statements that [`apart`] adds; they are computed before their readers.
     hoisted_gathers: Range<u32>,
     /// The statements that are matrix products.
-    matrix_products: HashMap<StmtId, products::RecognisedProduct>,
+    matrix_products: HashMap<StmtId, gemm::RecognisedProduct>,
     /// The loops that became statements.
     flattened_loops: Vec<FlattenedLoop>,
     /// The statements that replace the bodies of loops.
     loop_body_ranges: LoopBodyRanges,
     /// The loops with deferred checks, which are valid as kernels only.
-    deferred_loops: Vec<watched::DeferredLoop>,
+    deferred_loops: Vec<defer_checks::DeferredLoop>,
 }
 
 impl Prepared {
@@ -153,20 +153,20 @@ impl Prepared {
 /// - [`watched`] defers checks of loops, and [`repeat`] flattens loops.
 #[must_use]
 pub fn prepare(ssa: Arc<SsaFunction>, repeated: &FlattenPolicy, callees: InlineCallees<'_>) -> Prepared {
-    let ssa = terms::remove_redundant_guards(&ssa).map_or(ssa, Arc::new);
-    let ssa = fewer::remove_invariant_axes(&ssa).map_or(ssa, Arc::new);
-    let ssa = existentials::count_existentials(&ssa).map_or(ssa, Arc::new);
-    let ssa = extremes::reuse_arg_reductions(&ssa).map_or(ssa, Arc::new);
-    let ssa = sums::factor_sums(&ssa).map_or(ssa, Arc::new);
-    let (ssa, made_of) = match points::inline_batched_calls(&ssa, callees) {
+    let ssa = redundant_guards::remove_redundant_guards(&ssa).map_or(ssa, Arc::new);
+    let ssa = invariant_axes::remove_invariant_axes(&ssa).map_or(ssa, Arc::new);
+    let ssa = count_existentials::count_existentials(&ssa).map_or(ssa, Arc::new);
+    let ssa = arg_reductions::reuse_arg_reductions(&ssa).map_or(ssa, Arc::new);
+    let ssa = factor_sums::factor_sums(&ssa).map_or(ssa, Arc::new);
+    let (ssa, made_of) = match inline_batched_calls::inline_batched_calls(&ssa, callees) {
         // What is the same for all points is computed once.
-        Some((made, made_of)) => (Arc::new(fewer::remove_invariant_axes(&made).unwrap_or(made)), made_of),
+        Some((made, made_of)) => (Arc::new(invariant_axes::remove_invariant_axes(&made).unwrap_or(made)), made_of),
         None => {
             let own = (0..).map(StmtId).take(ssa.stmts.len()).collect();
             (ssa, own)
         }
     };
-    let (ssa, made_of) = match short_axes::scalarise_short_axes(&ssa) {
+    let (ssa, made_of) = match scalarise_axes::scalarise_short_axes(&ssa) {
         Some((made, of)) => {
             let of = of.iter().map(|v| made_of.get(v.0 as usize).copied().unwrap_or(*v)).collect();
             (Arc::new(made), of)
@@ -175,18 +175,21 @@ pub fn prepare(ssa: Arc<SsaFunction>, repeated: &FlattenPolicy, callees: InlineC
     };
     let count = |ssa: &SsaFunction| u32::try_from(ssa.stmts.len()).unwrap_or(u32::MAX);
     let first = count(&ssa);
-    let ssa = apart::hoist_gathers(&ssa).map_or(ssa, Arc::new);
+    let ssa = hoist_gathers::hoist_gathers(&ssa).map_or(ssa, Arc::new);
     let apart = first..count(&ssa);
-    let ssa = given::forward_views(&ssa).map_or(ssa, Arc::new);
-    let (with, products) = products::recognise_products(&ssa);
+    let ssa = forward_views::forward_views(&ssa).map_or(ssa, Arc::new);
+    let (with, products) = gemm::recognise_products(&ssa);
     let ssa = with.map_or(ssa, Arc::new);
-    let watched =
-        if let FlattenPolicy::DeferredChecks(steps) = repeated { watched::defer_checks(&ssa, steps) } else { None };
+    let watched = if let FlattenPolicy::DeferredChecks(steps) = repeated {
+        defer_checks::defer_checks(&ssa, steps)
+    } else {
+        None
+    };
     let (ssa, watched) = watched.map_or((ssa, Vec::new()), |(made, watched)| (Arc::new(made), watched));
     let repeats = match repeated {
         FlattenPolicy::Never => None,
-        FlattenPolicy::Counted => repeat::flatten_loops(&ssa, false),
-        FlattenPolicy::WhileLoops | FlattenPolicy::DeferredChecks(_) => repeat::flatten_loops(&ssa, true),
+        FlattenPolicy::Counted => flatten_loops::flatten_loops(&ssa, false),
+        FlattenPolicy::WhileLoops | FlattenPolicy::DeferredChecks(_) => flatten_loops::flatten_loops(&ssa, true),
     };
     let (ssa, repeats, bodies) = match repeats {
         Some((made, repeats, bodies)) => (Arc::new(made), repeats, bodies),
@@ -347,27 +350,27 @@ impl KernelBuilder<'_> {
             read_later.extend(item.reads.iter().map(|r| r.var).chain(item.prerequisites.iter().copied()));
         }
         let of_state = |m: &PendingStmt| m.state.as_ref().map(|s| (m.var, s.copy.0, s.copy.1));
-        let states: Vec<in_place::StateCopy> = members.iter().filter_map(of_state).collect();
+        let states: Vec<copy_elision::StateCopy> = members.iter().filter_map(of_state).collect();
         let mut builder = NestBuilder::new(ssa);
         let mut body = builder.build_nodes(ssa, members);
         self.is_stuck.set(self.is_stuck.get() || builder.is_stuck);
-        in_place::elide_copies(ssa, &mut body, &states, &read_later);
+        copy_elision::elide_copies(ssa, &mut body, &states, &read_later);
         let places = self.assign_storage(&body, &read_later);
         let states: HashSet<StmtId> = states.into_iter().map(|(state, ..)| state).collect();
-        narrow::tighten_loop_bounds(&mut body, &places, &states);
+        loop_bounds::tighten_loop_bounds(&mut body, &places, &states);
         self.rematerialised.insert_assignments(ssa, &mut body);
         let mut places = self.assign_storage(&body, &read_later);
-        places::mark_fully_initialised(&body, &mut places);
-        split::split_index_sets(ssa, &mut body);
-        once::inline_single_trip_loops(&mut body);
-        strips::strip_mine_loops(ssa, &mut body, &places);
-        let integers = places::entry_integers(ssa, &body, &mut places);
+        storage::mark_fully_initialised(&body, &mut places);
+        index_set_split::split_index_sets(ssa, &mut body);
+        single_trip::inline_single_trip_loops(&mut body);
+        strip_mine::strip_mine_loops(ssa, &mut body, &places);
+        let integers = storage::entry_integers(ssa, &body, &mut places);
         let sets = assigned_vars(&body);
         Step::Kernel(Arc::new(Kernel { storage: places, entry_integers: integers, body, assigned: sets }), needs)
     }
 
     fn assign_storage(&self, body: &[NestNode], read_later: &HashSet<StmtId>) -> Vec<KernelStorage> {
-        places::assign_storage(self.ssa, body, &assigned_vars(body), read_later, &|var| {
+        storage::assign_storage(self.ssa, body, &assigned_vars(body), read_later, &|var| {
             self.rematerialised.has_var(var)
         })
     }

@@ -26,10 +26,12 @@ use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::sync::Arc;
 
-use super::chunks::{self, PrivateCopy};
-use super::kernel::{Accumulation, Assignment, Kernel, KernelStorage, MatrixProduct, NestLoop, NestNode, StorageRole};
-use super::times::NestScope;
-use super::whole::ScheduledCase;
+use super::driver::ScheduledCase;
+use super::loop_nest::{
+    Accumulation, Assignment, Kernel, KernelStorage, MatrixProduct, NestLoop, NestNode, StorageRole,
+};
+use super::parallelise::{self, PrivateCopy};
+use super::trip_counts::NestScope;
 use super::{Prepared, Step, is_trivial};
 use lang_base::Name;
 use lang_base::ensure_sufficient_stack;
@@ -312,7 +314,8 @@ impl StepsText<'_> {
         }
         let around = NestScope::new(self.ssa());
         for node in &kernel.body {
-            let own = if let NestNode::Loop(of) = node { chunks::private_copies(self.ssa(), kernel, of) } else { None };
+            let own =
+                if let NestNode::Loop(of) = node { parallelise::private_copies(self.ssa(), kernel, of) } else { None };
             self.write_node(f, node, &around, own.as_deref())?;
         }
         Ok(())

@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::FormSyntaxError;
+use super::name_scope::{NameMeaning, NameScope};
 use super::parser::{FormParser, ParseResult};
-use super::terms::{NameMeaning, NameScope};
 use super::tree::{
     BinderWord, FormNode, FormTree, HeadTree, LetTree, LoopTree, ParamMark, ReduceTree, TypeTree, UpdateTree,
 };

@@ -10,11 +10,11 @@
 mod core;
 mod heads;
 mod lexer;
-mod lines;
 mod loops;
+mod name_scope;
 mod parser;
 mod ssa;
-mod terms;
+mod ssa_lines;
 #[cfg(test)]
 mod tests;
 mod tree;

@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use super::FormSyntaxError;
 use super::lexer::FormToken;
-use super::lines::{AccessTree, RhsTree, SsaLines, StmtLine};
+use super::name_scope::NameMeaning;
 use super::parser::{FormParser, ParseResult};
 use super::ssa::{ResolvedBlock, SsaNameResolver};
-use super::terms::NameMeaning;
+use super::ssa_lines::{AccessTree, RhsTree, SsaLines, StmtLine};
 use super::tree::FormTree;
 use lang_base::Name;
 use lang_base::ensure_sufficient_stack;

@@ -120,7 +120,7 @@ named! {
 impl DataFormat {
     /// Returns the format of a file, by its extension.
     #[must_use]
-    pub fn of(file: &str) -> Option<Self> {
+    pub fn from_file_name(file: &str) -> Option<Self> {
         let name = file.rsplit(['/', '\\']).next()?;
         let (stem, end) = name.rsplit_once('.')?;
         if stem.is_empty() { None } else { Self::by_name(&end.to_ascii_lowercase()) }
@@ -132,7 +132,7 @@ impl LoadOption {
     ///
     /// # Errors
     /// Returns the reason if the text is invalid.
-    pub fn check(self, text: &str) -> Result<(), String> {
+    pub fn validate(self, text: &str) -> Result<(), String> {
         let mut all = text.chars();
         match self {
             Self::Separator => match (all.next(), all.next()) {
@@ -153,7 +153,7 @@ impl LoadOption {
 impl PlotKind {
     /// Returns the plot kind that a text names; some have a second name.
     #[must_use]
-    pub fn of(text: &str) -> Option<Self> {
+    pub fn from_text(text: &str) -> Option<Self> {
         match text {
             "scatter" => Some(Self::Points),
             "bar" => Some(Self::Bars),
@@ -177,13 +177,13 @@ impl PlotKind {
 
     /// Whether the kind fills the whole plot and excludes others beside it.
     #[must_use]
-    pub fn stands_alone(self) -> bool {
+    pub fn is_exclusive(self) -> bool {
         matches!(self, Self::Heatmap | Self::Image | Self::Spy)
     }
 }
 
 /// The scales of an axis.
-pub const SCALES: [&str; 2] = ["linear", "log"];
+pub const AXIS_SCALES: [&str; 2] = ["linear", "log"];
 
 named! {
     /// A constant of any real type, as its context requires.

@@ -6,13 +6,13 @@
 #![forbid(unsafe_code)]
 
 pub mod builtin;
-mod elsewhere;
-pub mod foreign;
+pub mod foreign_calls;
+pub mod foreign_names;
 pub mod forms;
-pub mod habits;
-pub mod names;
+pub mod name_env;
 pub mod partials;
 pub mod scalar_fn;
+mod unknown_name_help;
 
 pub mod resolved;
 
@@ -20,16 +20,16 @@ mod scopes;
 
 pub mod suggest;
 pub mod type_items;
-pub mod unnamed;
-pub mod words;
+pub mod unnamed_extents;
+pub mod vocabulary;
 
+mod expressions;
 mod pass;
-mod reach;
-mod walk;
+mod sum_reach;
 
 #[cfg(test)]
 mod tests;
 
-pub use names::{Names, SignatureNames, ValueRef};
+pub use name_env::{NameEnv, SignatureNames, ValueRef};
 pub use pass::resolve;
-pub use resolved::{Decl, LocalKind, PatRes, Res, Resolved, TypeRes};
+pub use resolved::{LocalDecl, LocalKind, PatRes, Res, Resolved, TypeRes};

@@ -13,14 +13,14 @@ use lang_syntax::format::WIDTH;
 pub const MODULE: &str = "partials";
 
 /// The source text of the module.
-pub static TEXT: LazyLock<String> = LazyLock::new(|| {
-    let definitions: Vec<String> = Operation::all().flat_map(Operation::definitions).collect();
+pub static SOURCE: LazyLock<String> = LazyLock::new(|| {
+    let definitions: Vec<String> = DifferentiableOp::all().flat_map(DifferentiableOp::definitions).collect();
     definitions.join("\n")
 });
 
 /// An operation with tabulated partial derivatives.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Operation {
+pub enum DifferentiableOp {
     /// A scalar function.
     Scalar(ScalarFn),
     /// `x ^ y`
@@ -42,13 +42,13 @@ const POW_Y: &str = "if x == 0 && y >= 0 || x == inf && y < 0 then 0 else x^y * 
 /// at the minimum `i64`.
 const POW_INT_X: &str = "if k == 0 then 0 else if k < 0 then n * (x^k / x) else n * x^(k - 1)";
 
-impl Operation {
+impl DifferentiableOp {
     /// Returns every operation with tabulated partial derivatives.
     pub fn all() -> impl Iterator<Item = Self> {
         ScalarFn::ALL.iter().map(|f| Self::Scalar(*f)).chain([Self::Pow, Self::PowInt])
     }
 
-    fn word(self) -> &'static str {
+    fn name_prefix(self) -> &'static str {
         match self {
             Self::Scalar(f) => f.name(),
             Self::Pow => "pow",
@@ -58,7 +58,7 @@ impl Operation {
 
     /// Returns the operation in source notation, the parameters of its partial derivatives, and
     /// those derivatives in order of the arguments.
-    fn table(self) -> (String, String, Vec<(&'static str, &'static str)>) {
+    fn partials_table(self) -> (String, String, Vec<(&'static str, &'static str)>) {
         match self {
             Self::Scalar(f) => {
                 let names: Vec<&str> = f.arguments().iter().map(|x| x.name).collect();
@@ -73,9 +73,9 @@ impl Operation {
 
     /// Returns the definitions of its partial derivatives.
     fn definitions(self) -> Vec<String> {
-        let (written, parameters, partials) = self.table();
+        let (written, parameters, partials) = self.partials_table();
         let definition = |(k, (name, partial)): (usize, &(&str, &str))| {
-            let head = format!("def {}_{}({parameters}) -> a where a: real =", self.word(), k + 1);
+            let head = format!("def {}_{}({parameters}) -> a where a: real =", self.name_prefix(), k + 1);
             let gap = if head.len() + 1 + partial.len() > WIDTH { "\n  " } else { " " };
             format!("--| The derivative of `{written}` by `{name}`.\n{head}{gap}{partial}\n")
         };
@@ -85,6 +85,6 @@ impl Operation {
 
 /// Returns the name of the definition of the partial derivative by argument `k`, counted from 0.
 #[must_use]
-pub fn name(operation: Operation, k: usize) -> GlobalName {
-    GlobalName::new(MODULE, &format!("{}_{}", operation.word(), k + 1))
+pub fn partial_name(operation: DifferentiableOp, k: usize) -> GlobalName {
+    GlobalName::new(MODULE, &format!("{}_{}", operation.name_prefix(), k + 1))
 }

@@ -10,10 +10,10 @@
 
 use std::collections::HashMap;
 
-use super::reach::Mentions;
-use super::resolved::{Decl, LocalKind, Res, Resolved, TypeRes};
-use super::scopes::Scopes;
-use super::{Names, ValueRef, suggest, type_items};
+use super::resolved::{LocalDecl, LocalKind, Res, Resolved, TypeRes};
+use super::scopes::NameScopes;
+use super::sum_reach::MentionClock;
+use super::{NameEnv, ValueRef, suggest, type_items};
 use lang_base::{Code, Diagnostic, Fix, GlobalName, ModuleName, Name, Span};
 use lang_sizes::predicate::LocalId;
 use lang_syntax::ast::{
@@ -21,32 +21,32 @@ use lang_syntax::ast::{
 };
 
 /// The maximum number of related places in the diagnostic of an unknown name.
-const PLACES: usize = 5;
+const MAX_RELATED_SPANS: usize = 5;
 
 /// Resolves all names of the item `tree` of `module`. `names` supplies the names of other items.
-pub fn resolve(tree: &Tree, module: &ModuleName, names: &dyn Names) -> Resolved {
+pub fn resolve(tree: &Tree, module: &ModuleName, names: &dyn NameEnv) -> Resolved {
     let mut resolver = Resolver {
         tree,
         module,
-        names,
+        env: names,
         out: Resolved::default(),
-        scopes: Scopes::default(),
+        scopes: NameScopes::default(),
         type_params: HashMap::new(),
-        place: Place::Body,
-        unknown: Vec::new(),
-        unknown_at: HashMap::new(),
-        mentions: Mentions::default(),
-        slipped: Vec::new(),
-        binding: None,
-        written: None,
+        type_context: TypeContext::Body,
+        unknown_names: Vec::new(),
+        unknown_positions: HashMap::new(),
+        mention_clock: MentionClock::default(),
+        suppressed_names: Vec::new(),
+        current_let_name: None,
+        annotation_site: None,
     };
-    resolver.item();
+    resolver.resolve_item();
     resolver.finish()
 }
 
 /// The context of a type or a size.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum TypeContext {
     /// The signature of a definition: unknown sizes and types become its parameters.
     Signature,
     /// Any other context.
@@ -55,7 +55,7 @@ pub(super) enum Place {
 
 /// The position of a type annotation outside signatures.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Written {
+pub(super) enum AnnotationSite {
     /// At a `let`.
     Let,
     /// At a parameter of a lambda.
@@ -63,54 +63,54 @@ pub(super) enum Written {
 }
 
 /// An unknown name with its occurrences.
-struct Unknown {
+struct UnknownName {
     code: Code,
     message: String,
     help: Option<String>,
-    places: Vec<Span>,
+    spans: Vec<Span>,
     fixes: Vec<Fix>,
 }
 
 pub(super) struct Resolver<'a> {
     pub(super) tree: &'a Tree,
     pub(super) module: &'a ModuleName,
-    pub(super) names: &'a dyn Names,
+    pub(super) env: &'a dyn NameEnv,
     pub(super) out: Resolved,
-    pub(super) scopes: Scopes,
+    pub(super) scopes: NameScopes,
     type_params: HashMap<Name, u32>,
-    pub(super) place: Place,
-    unknown: Vec<Unknown>,
-    unknown_at: HashMap<(Code, Name), usize>,
-    pub(super) mentions: Mentions,
+    pub(super) type_context: TypeContext,
+    unknown_names: Vec<UnknownName>,
+    unknown_positions: HashMap<(Code, Name), usize>,
+    pub(super) mention_clock: MentionClock,
     /// Names that a malformed construct would have declared, such as a `let` in function notation.
     /// The diagnostic of that construct suffices, so these names are not reported as undefined.
-    pub(super) slipped: Vec<Name>,
+    pub(super) suppressed_names: Vec<Name>,
     /// The name bound by the `let` whose value is being resolved.
-    pub(super) binding: Option<Name>,
+    pub(super) current_let_name: Option<Name>,
     /// The position of the type annotation being resolved.
-    written: Option<Written>,
+    annotation_site: Option<AnnotationSite>,
 }
 
 impl<'a> Resolver<'a> {
-    fn item(&mut self) {
+    fn resolve_item(&mut self) {
         let tree = self.tree;
         match &tree.item {
-            Item::Def(def) => self.def(def),
-            Item::Type(def) => self.type_item(def),
+            Item::Def(def) => self.resolve_def(def),
+            Item::Type(def) => self.resolve_type_item(def),
             Item::Import(_) | Item::Error => {}
-            Item::Let(item) => self.top_let(item),
-            Item::Do(value) => self.expr(*value),
-            Item::DerivativeRule(rule) => self.rule(rule),
+            Item::Let(item) => self.resolve_top_let(item),
+            Item::Do(value) => self.resolve_expr(*value),
+            Item::DerivativeRule(rule) => self.resolve_rule(rule),
         }
     }
 
     fn finish(mut self) -> Resolved {
-        for unknown in self.unknown {
-            let Some((first, others)) = unknown.places.split_first() else { continue };
+        for unknown in self.unknown_names {
+            let Some((first, others)) = unknown.spans.split_first() else { continue };
             let mut diagnostic = Diagnostic::new(unknown.code, *first, unknown.message);
             diagnostic.help = unknown.help;
             diagnostic.fixes = unknown.fixes;
-            for place in others.iter().take(PLACES) {
+            for place in others.iter().take(MAX_RELATED_SPANS) {
                 diagnostic = diagnostic.related(*place, "here too");
             }
             self.out.diagnostics.push(diagnostic);
@@ -119,48 +119,48 @@ impl<'a> Resolver<'a> {
         self.out
     }
 
-    fn def(&mut self, def: &'a Def) {
-        self.place = Place::Signature;
+    fn resolve_def(&mut self, def: &'a Def) {
+        self.type_context = TypeContext::Signature;
         for param in &def.params {
             self.declare(&param.name, LocalKind::Param);
         }
         for param in &def.params {
-            self.ty(param.ty);
+            self.resolve_type(param.ty);
         }
         // The scope of a `?k` is the result type only.
         let mark = self.scopes.enter();
         if let Some(result) = def.result {
-            self.ty(result);
+            self.resolve_type(result);
         }
         self.scopes.leave(mark);
-        self.place = Place::Body;
-        self.out.signature_uses = self.out.uses.clone();
+        self.type_context = TypeContext::Body;
+        self.out.signature_references = self.out.referenced_items.clone();
         for constraint in &def.constraints {
-            self.constrained(&constraint.var);
+            self.check_constrained_var(&constraint.var);
         }
-        self.expr(def.body);
+        self.resolve_expr(def.body);
     }
 
     /// Checks that the variable of a `where` constraint is a type parameter.
-    fn constrained(&mut self, var: &Ident) {
+    fn check_constrained_var(&mut self, var: &Ident) {
         if var.name.is_empty() || self.type_params.contains_key(&var.name) {
             return;
         }
         let message = format!("`{}` is not a type parameter of this definition", var.name);
-        self.unknown(Code::E0101, var, message, |this| {
+        self.report_unknown(Code::E0101, var, message, |this| {
             let known: Vec<&str> = this.out.type_params.iter().map(|(n, _)| n.as_str()).collect();
             suggest::did_you_mean(&var.name, &known).or_else(|| {
                 Some(match known.as_slice() {
                     [] => format!("a type parameter is a lower-case name in the signature, as in `x: {}`", var.name),
-                    known => format!("its type parameters are {}", quoted(known)),
+                    known => format!("its type parameters are {}", quoted_list(known)),
                 })
             })
         });
     }
 
-    fn type_item(&mut self, def: &'a TypeDef) {
+    fn resolve_type_item(&mut self, def: &'a TypeDef) {
         let own = GlobalName { module: self.module.clone(), name: def.name.name.clone() };
-        let sizes = self.names.size_params(&own);
+        let sizes = self.env.size_params(&own);
         for (position, param) in def.params.iter().enumerate() {
             self.out.type_params.push((param.name.clone(), param.span));
             if sizes.get(position).copied().unwrap_or(false) {
@@ -172,45 +172,45 @@ impl<'a> Resolver<'a> {
         match &def.body {
             TypeBody::Sum(ctors) => {
                 for arg in ctors.iter().flat_map(|c| &c.args) {
-                    self.ty(*arg);
+                    self.resolve_type(*arg);
                 }
             }
             TypeBody::Single(ty) => {
                 let tree = self.tree;
-                let Some((_, args)) = type_items::single_ctor(tree, def, self.module, self.names) else {
-                    self.ty(*ty);
+                let Some((_, args)) = type_items::single_ctor(tree, def, self.module, self.env) else {
+                    self.resolve_type(*ty);
                     return;
                 };
-                self.out.single_ctor = true;
+                self.out.is_single_ctor = true;
                 for arg in args {
                     match arg {
-                        TypeArg::Type(ty) => self.ty(*ty),
-                        TypeArg::Size(size) => self.size(size),
+                        TypeArg::Type(ty) => self.resolve_type(*ty),
+                        TypeArg::Size(size) => self.resolve_size(size),
                     }
                 }
             }
         }
     }
 
-    fn top_let(&mut self, item: &'a TopLet) {
-        self.expr(item.value);
+    fn resolve_top_let(&mut self, item: &'a TopLet) {
+        self.resolve_expr(item.value);
         if let Some(ty) = item.ty {
-            self.sized_type(ty, Written::Let);
+            self.resolve_annotation(ty, AnnotationSite::Let);
         }
-        self.pat(item.pat, LocalKind::Let);
+        self.resolve_pattern(item.pat, LocalKind::Let);
     }
 
-    fn rule(&mut self, rule: &'a RuleDef) {
+    fn resolve_rule(&mut self, rule: &'a RuleDef) {
         let name = &rule.name;
-        match self.names.value(self.module, &name.name) {
+        match self.env.top_level_value(self.module, &name.name) {
             Some(ValueRef::Def(def)) if def.module == *self.module => {
-                self.signature_of(&def, name.span);
-                self.out.uses.insert(def);
+                self.bind_signature_names(&def, name.span);
+                self.out.referenced_items.insert(def);
             }
-            _ if name.name.is_empty() || self.names.is_unread(self.module, &name.name) => {}
+            _ if name.name.is_empty() || self.env.is_in_skipped_text(self.module, &name.name) => {}
             _ => {
                 let message = format!("there is no definition `{}` in this module", name.name);
-                let near = self.names.near_value(self.module, &name.name, &|_| true).map(suggest::asks);
+                let near = self.env.closest_value(self.module, &name.name, &|_| true).map(suggest::suggestion_text);
                 let help = near.unwrap_or_else(|| "a rule stands in the module of its definition".to_owned());
                 self.out.diagnostics.push(Diagnostic::new(Code::E0100, name.span, message).help(help));
             }
@@ -218,16 +218,16 @@ impl<'a> Resolver<'a> {
         for param in rule.params.iter().chain(&rule.tangents) {
             self.declare(param, LocalKind::Param);
         }
-        self.expr(rule.body);
+        self.resolve_expr(rule.body);
     }
 
     /// Adds the sizes and type parameters of a definition to the scope of its rule.
-    fn signature_of(&mut self, def: &GlobalName, span: Span) {
-        let names = self.names.signature_names(def);
+    fn bind_signature_names(&mut self, def: &GlobalName, span: Span) {
+        let names = self.env.signature_names(def);
         for name in names.sizes {
             // The rule does not declare them, so they have no declaration span of their own.
             let id = LocalId(u32::try_from(self.out.locals.len()).unwrap_or(u32::MAX));
-            self.out.locals.push(Decl { name: name.clone(), span, kind: LocalKind::ImplicitSize });
+            self.out.locals.push(LocalDecl { name: name.clone(), span, kind: LocalKind::ImplicitSize });
             self.scopes.bind(name, id);
         }
         for (number, name) in (0..).zip(names.types) {
@@ -237,16 +237,16 @@ impl<'a> Resolver<'a> {
     }
 
     /// Declares a local without binding its name.
-    pub(super) fn local(&mut self, name: &Name, span: Span, kind: LocalKind) -> LocalId {
+    pub(super) fn declare_unbound(&mut self, name: &Name, span: Span, kind: LocalKind) -> LocalId {
         let id = LocalId(u32::try_from(self.out.locals.len()).unwrap_or(u32::MAX));
-        self.out.locals.push(Decl { name: name.clone(), span, kind });
+        self.out.locals.push(LocalDecl { name: name.clone(), span, kind });
         self.out.decls.insert(span, id);
         id
     }
 
     /// Declares a local and binds its name, unless it is `_` or missing.
     pub(super) fn declare(&mut self, ident: &Ident, kind: LocalKind) -> LocalId {
-        let id = self.local(&ident.name, ident.span, kind);
+        let id = self.declare_unbound(&ident.name, ident.span, kind);
         if !matches!(ident.name.as_str(), "" | "_") {
             self.scopes.bind(ident.name.clone(), id);
         }
@@ -254,28 +254,28 @@ impl<'a> Resolver<'a> {
     }
 
     /// Returns the variable of a pattern that is a single variable, perhaps with named extents.
-    pub(super) fn bound_name(&self, pat: PatId) -> Option<Name> {
+    pub(super) fn pattern_variable(&self, pat: PatId) -> Option<Name> {
         match &self.tree.pats[pat].kind {
             Pat::Name(name) => Some(name.clone()),
-            Pat::Sized(_, inner) => self.bound_name(*inner),
+            Pat::Sized(_, inner) => self.pattern_variable(*inner),
             _ => None,
         }
     }
 
     /// Resolves a type annotation. Its position determines the help for unknown sizes.
-    pub(super) fn sized_type(&mut self, ty: TypeId, at: Written) {
-        let around = self.written.replace(at);
-        self.ty(ty);
-        self.written = around;
+    pub(super) fn resolve_annotation(&mut self, ty: TypeId, at: AnnotationSite) {
+        let around = self.annotation_site.replace(at);
+        self.resolve_type(ty);
+        self.annotation_site = around;
     }
 
     /// Returns the help for an unknown size.
-    pub(super) fn size_help(&self, name: &Name) -> Option<String> {
-        Some(match self.written? {
-            Written::Let => format!(
+    pub(super) fn unknown_size_help(&self, name: &Name) -> Option<String> {
+        Some(match self.annotation_site? {
+            AnnotationSite::Let => format!(
                 "an extent that the value tells is written `?{name}` here; a size in the type of a `let` has been named before"
             ),
-            Written::Lambda => {
+            AnnotationSite::Lambda => {
                 r"leave the type out, `\x: …`: it is told where the function is used; a size of its own takes a `def`"
                     .to_owned()
             }
@@ -283,41 +283,41 @@ impl<'a> Resolver<'a> {
     }
 
     /// Resolves a written type.
-    pub(super) fn ty(&mut self, id: TypeId) {
+    pub(super) fn resolve_type(&mut self, id: TypeId) {
         let tree = self.tree;
         let node = &tree.types[id];
         match &node.kind {
             TypeExpr::Error => {}
-            TypeExpr::Name { module, name, args } => self.named_type(id, module.as_ref(), name, args),
+            TypeExpr::Name { module, name, args } => self.resolve_named_type(id, module.as_ref(), name, args),
             TypeExpr::Array(sizes, elem) => {
-                sizes.iter().for_each(|s| self.size(s));
-                self.ty(*elem);
+                sizes.iter().for_each(|s| self.resolve_size(s));
+                self.resolve_type(*elem);
             }
-            TypeExpr::Tuple(items) => items.iter().for_each(|t| self.ty(*t)),
-            TypeExpr::Record(fields) => fields.iter().for_each(|(_, t)| self.ty(*t)),
+            TypeExpr::Tuple(items) => items.iter().for_each(|t| self.resolve_type(*t)),
+            TypeExpr::Record(fields) => fields.iter().for_each(|(_, t)| self.resolve_type(*t)),
             TypeExpr::Fun(params, result) => {
                 let mark = self.scopes.enter();
                 for (name, ty) in params {
-                    self.ty(*ty);
+                    self.resolve_type(*ty);
                     if let Some(name) = name {
-                        self.declare(name, LocalKind::FunParam);
+                        self.declare(name, LocalKind::FunTypeParam);
                     }
                 }
-                self.ty(*result);
+                self.resolve_type(*result);
                 self.scopes.leave(mark);
             }
-            TypeExpr::Rel(sizes) => sizes.iter().for_each(|s| self.size(s)),
+            TypeExpr::Rel(sizes) => sizes.iter().for_each(|s| self.resolve_size(s)),
         }
     }
 
-    fn size(&mut self, size: &SizeExpr) {
+    fn resolve_size(&mut self, size: &SizeExpr) {
         match size {
-            SizeExpr::Expr(e) => self.expr(*e),
-            SizeExpr::Unknown(name) => match self.scopes.get(&name.name) {
-                Some(local) if self.kind(local) == Some(LocalKind::ResultSize) => {
+            SizeExpr::Expr(e) => self.resolve_expr(*e),
+            SizeExpr::Unknown(name) => match self.scopes.lookup(&name.name) {
+                Some(local) if self.local_kind(local) == Some(LocalKind::ResultSize) => {
                     self.out.decls.insert(name.span, local);
                 }
-                Some(local) if self.place == Place::Signature => {
+                Some(local) if self.type_context == TypeContext::Signature => {
                     let message = format!("`{}` is already a size of this signature", name.name);
                     let mut diagnostic = Diagnostic::new(Code::E0012, name.span, message);
                     if let Some(decl) = self.out.locals.get(local.0 as usize) {
@@ -325,7 +325,7 @@ impl<'a> Resolver<'a> {
                     }
                     let help = format!("write `{}` for the same size, or choose another name", name.name);
                     self.out.diagnostics.push(diagnostic.help(help));
-                    self.local(&name.name, name.span, LocalKind::ResultSize);
+                    self.declare_unbound(&name.name, name.span, LocalKind::ResultSize);
                 }
                 _ => {
                     self.declare(name, LocalKind::ResultSize);
@@ -334,30 +334,30 @@ impl<'a> Resolver<'a> {
         }
     }
 
-    fn kind(&self, local: LocalId) -> Option<LocalKind> {
+    fn local_kind(&self, local: LocalId) -> Option<LocalKind> {
         self.out.locals.get(local.0 as usize).map(|d| d.kind)
     }
 
     /// Returns the size of that name in a signature: the parameter, or an implicit size declared
     /// here.
     pub(super) fn signature_size(&mut self, name: &Name, span: Span) -> LocalId {
-        if let Some(local) = self.scopes.get(name) {
+        if let Some(local) = self.scopes.lookup(name) {
             return local;
         }
-        let local = self.local(name, span, LocalKind::ImplicitSize);
+        let local = self.declare_unbound(name, span, LocalKind::ImplicitSize);
         self.scopes.bind_outermost(name.clone(), local);
         local
     }
 
-    fn named_type(&mut self, id: TypeId, module: Option<&Ident>, name: &Ident, args: &'a [TypeArg]) {
+    fn resolve_named_type(&mut self, id: TypeId, module: Option<&Ident>, name: &Ident, args: &'a [TypeArg]) {
         let res = match module {
-            Some(module) => self.module_type(module, name),
-            None => self.bare_type(name, args.is_empty()),
+            Some(module) => self.resolve_module_type(module, name),
+            None => self.resolve_bare_type(name, args.is_empty()),
         };
         let sizes = match &res {
             TypeRes::Global(ty) => {
-                self.out.uses.insert(ty.clone());
-                self.names.size_params(ty)
+                self.out.referenced_items.insert(ty.clone());
+                self.env.size_params(ty)
             }
             _ => Vec::new(),
         };
@@ -366,42 +366,42 @@ impl<'a> Resolver<'a> {
         for (position, arg) in args.iter().enumerate() {
             let want_size = sizes.get(position).copied().unwrap_or(false);
             match (arg, type_items::bare_arg(self.tree, arg)) {
-                (_, Some((arg, name))) if want_size => self.bare_size(arg, &Name::from(name)),
+                (_, Some((arg, name))) if want_size => self.resolve_bare_size(arg, &Name::from(name)),
                 // The type itself is unknown and reported, so the roles of its arguments are
                 // unknown too.
-                (_, Some((arg, name))) if !known && !self.is_type(name) => {
+                (_, Some((arg, name))) if !known && !self.is_type_name(name) => {
                     self.out.types.insert(arg, TypeRes::Error);
                 }
-                (TypeArg::Type(arg), _) => self.ty(*arg),
-                (TypeArg::Size(size), _) => self.size(size),
+                (TypeArg::Type(arg), _) => self.resolve_type(*arg),
+                (TypeArg::Size(size), _) => self.resolve_size(size),
             }
         }
     }
 
     /// Resolves a bare name in a type argument whose parameter is a size.
-    fn bare_size(&mut self, id: TypeId, name: &Name) {
+    fn resolve_bare_size(&mut self, id: TypeId, name: &Name) {
         let span = self.tree.types[id].span;
-        let res = match self.scopes.get(name) {
+        let res = match self.scopes.lookup(name) {
             Some(local) => Res::Local(local),
-            None if self.is_type(name) => {
+            None if self.is_type_name(name) => {
                 let message = format!("`{name}` is a type, and a size is wanted here");
                 self.out.diagnostics.push(Diagnostic::new(Code::E0108, span, message));
                 Res::Error
             }
-            None if self.place == Place::Signature => Res::Local(self.signature_size(name, span)),
-            None => self.value(name, span),
+            None if self.type_context == TypeContext::Signature => Res::Local(self.signature_size(name, span)),
+            None => self.resolve_value(name, span),
         };
         let res = if res == Res::Error { TypeRes::Error } else { TypeRes::Size(res) };
         self.out.types.insert(id, res);
     }
 
-    fn is_type(&self, name: &str) -> bool {
+    fn is_type_name(&self, name: &str) -> bool {
         self.type_params.contains_key(name)
-            || self.names.type_name(self.module, name).is_some()
-            || type_items::scalar(name).is_some()
+            || self.env.top_level_type(self.module, name).is_some()
+            || type_items::scalar_by_name(name).is_some()
     }
 
-    fn bare_type(&mut self, ident: &Ident, may_be_param: bool) -> TypeRes {
+    fn resolve_bare_type(&mut self, ident: &Ident, may_be_param: bool) -> TypeRes {
         let name = &ident.name;
         if name.is_empty() {
             return TypeRes::Error;
@@ -409,123 +409,123 @@ impl<'a> Resolver<'a> {
         if let Some(param) = self.type_params.get(name) {
             return TypeRes::Param(*param);
         }
-        if let Some(ty) = self.names.type_name(self.module, name) {
+        if let Some(ty) = self.env.top_level_type(self.module, name) {
             return TypeRes::Global(ty);
         }
-        if let Some(scalar) = type_items::scalar(name) {
+        if let Some(scalar) = type_items::scalar_by_name(name) {
             return TypeRes::Scalar(scalar);
         }
-        let habit = suggest::type_habit(name);
+        let habit = suggest::foreign_type_help(name);
         let near_scalar = name.chars().any(|c| c.is_ascii_digit())
-            && suggest::nearest(name, ["f64", "f32", "i64"]).is_some()
+            && suggest::nearest_name(name, ["f64", "f32", "i64"]).is_some()
             && name.len() > 2;
         let lower = name.chars().next().is_some_and(|c| !c.is_uppercase());
-        if self.place == Place::Signature && may_be_param && lower && habit.is_none() && !near_scalar {
+        if self.type_context == TypeContext::Signature && may_be_param && lower && habit.is_none() && !near_scalar {
             let number = u32::try_from(self.out.type_params.len()).unwrap_or(u32::MAX);
             self.out.type_params.push((name.clone(), ident.span));
             self.type_params.insert(name.clone(), number);
             return TypeRes::Param(number);
         }
-        if self.scopes.get(name).is_some_and(|l| self.kind(l) == Some(LocalKind::ImplicitSize)) {
+        if self.scopes.lookup(name).is_some_and(|l| self.local_kind(l) == Some(LocalKind::ImplicitSize)) {
             let message = format!("`{name}` is a size, and a type is wanted here");
             self.out.diagnostics.push(Diagnostic::new(Code::E0108, ident.span, message));
             return TypeRes::Error;
         }
-        self.unknown(Code::E0101, ident, format!("there is no type `{name}`"), |this| {
-            let there = |m: &ModuleName| this.names.type_name(m, name).is_some_and(|t| t.module == *m);
-            if let Some(help) = this.imported(name, there).or_else(|| habit.map(str::to_owned)) {
+        self.report_unknown(Code::E0101, ident, format!("there is no type `{name}`"), |this| {
+            let there = |m: &ModuleName| this.env.top_level_type(m, name).is_some_and(|t| t.module == *m);
+            if let Some(help) = this.imported_name_help(name, there).or_else(|| habit.map(str::to_owned)) {
                 return Some(help);
             }
             let params = this.out.type_params.iter().map(|(n, _)| n.as_str());
             let scalars = lang_syntax::ops::Scalar::ALL.iter().map(|s| s.name());
-            let top = this.names.near_type(this.module, name, &|_| true);
+            let top = this.env.closest_type(this.module, name, &|_| true);
             suggest::did_you_mean(name, params.chain(scalars).chain(top.as_deref())).or_else(|| {
-                this.names
-                    .value(this.module, name)
+                this.env
+                    .top_level_value(this.module, name)
                     .map(|_| format!("`{name}` is a value; a type is written `f64`, `[n]f64`, `(f64, i64)`, …"))
             })
         });
         TypeRes::Error
     }
 
-    fn module_type(&mut self, module: &Ident, name: &Ident) -> TypeRes {
-        let Some(target) = self.names.import(self.module, &module.name) else {
-            self.no_module(module, &name.name);
+    fn resolve_module_type(&mut self, module: &Ident, name: &Ident) -> TypeRes {
+        let Some(target) = self.env.imported_module(self.module, &module.name) else {
+            self.report_unknown_module(module, &name.name);
             return TypeRes::Error;
         };
-        if !self.names.has_module(&target) || name.name.is_empty() {
+        if !self.env.has_module(&target) || name.name.is_empty() {
             return TypeRes::Error;
         }
-        match self.names.type_name(&target, &name.name) {
+        match self.env.top_level_type(&target, &name.name) {
             Some(ty) if ty.module == target => TypeRes::Global(ty),
             _ => {
                 let key = Ident { name: format!("{}.{}", module.name, name.name).into(), span: name.span };
                 let message = format!("module `{}` has no type `{}`", module.name, name.name);
-                self.unknown(Code::E0107, &key, message, |this| {
-                    let own = |n: &str| this.names.type_name(&target, n).is_some_and(|t| t.module == target);
-                    this.names.near_type(&target, &name.name, &own).map(suggest::asks)
+                self.report_unknown(Code::E0107, &key, message, |this| {
+                    let own = |n: &str| this.env.top_level_type(&target, n).is_some_and(|t| t.module == target);
+                    this.env.closest_type(&target, &name.name, &own).map(suggest::suggestion_text)
                 });
                 TypeRes::Error
             }
         }
     }
 
-    pub(super) fn no_module(&mut self, module: &Ident, name: &str) {
+    pub(super) fn report_unknown_module(&mut self, module: &Ident, name: &str) {
         if module.name.is_empty() {
             return;
         }
         let message = format!("no module is imported as `{}`", module.name);
-        let imports = self.names.imports(self.module);
-        let habit = || suggest::type_habit(name).filter(|_| suggest::is_module(&module.name));
+        let imports = self.env.imports(self.module);
+        let habit = || suggest::foreign_type_help(name).filter(|_| suggest::is_foreign_module(&module.name));
         let help = if let Some((alias, _)) = imports.iter().find(|(_, known)| *known == module.name) {
             format!("`{}` is imported as `{alias}`: write `{alias}.{name}`", module.name)
-        } else if self.names.library().contains(&module.name) {
+        } else if self.env.library_modules().contains(&module.name) {
             format!("`{0}` is a module of the library: `import {0}`", module.name)
         } else if let Some(habit) = habit() {
             habit.to_owned()
-        } else if suggest::is_module(&module.name) {
+        } else if suggest::is_foreign_module(&module.name) {
             "types are written `f64`, `i64`, `bool`, `[n]f64`, `(f64, i64)`, …, without a module".to_owned()
         } else {
             format!("a file beside this one is imported by `import \"./{}.iv\"`", module.name)
         };
-        self.unknown(Code::E0100, module, message, |_| Some(help));
+        self.report_unknown(Code::E0100, module, message, |_| Some(help));
     }
 
     /// Records an unknown name: one diagnostic for all its occurrences.
-    pub(super) fn unknown(
+    pub(super) fn report_unknown(
         &mut self,
         code: Code,
         ident: &Ident,
         message: String,
         help: impl FnOnce(&Self) -> Option<String>,
     ) {
-        if code == Code::E0100 && self.slipped.contains(&ident.name) {
+        if code == Code::E0100 && self.suppressed_names.contains(&ident.name) {
             return;
         }
         // Unreadable text of the module may declare it.
-        if self.names.is_unread(self.module, &ident.name) {
+        if self.env.is_in_skipped_text(self.module, &ident.name) {
             return;
         }
         let key = (code, ident.name.clone());
-        if let Some(unknown) = self.unknown_at.get(&key).and_then(|at| self.unknown.get_mut(*at)) {
-            unknown.places.push(ident.span);
+        if let Some(unknown) = self.unknown_positions.get(&key).and_then(|at| self.unknown_names.get_mut(*at)) {
+            unknown.spans.push(ident.span);
             return;
         }
         let help = help(self);
-        self.unknown_at.insert(key, self.unknown.len());
-        self.unknown.push(Unknown { code, message, help, places: vec![ident.span], fixes: Vec::new() });
+        self.unknown_positions.insert(key, self.unknown_names.len());
+        self.unknown_names.push(UnknownName { code, message, help, spans: vec![ident.span], fixes: Vec::new() });
     }
 
     /// Adds fixes to the diagnostic of the unknown name at this span.
-    pub(super) fn mend(&mut self, at: Span, fixes: Vec<Fix>) {
-        if let Some(unknown) = self.unknown.iter_mut().find(|unknown| unknown.places.contains(&at)) {
+    pub(super) fn attach_fixes(&mut self, at: Span, fixes: Vec<Fix>) {
+        if let Some(unknown) = self.unknown_names.iter_mut().find(|unknown| unknown.spans.contains(&at)) {
             unknown.fixes.extend(fixes);
         }
     }
 }
 
 /// "`a`, `b` and `c`"
-fn quoted(names: &[&str]) -> String {
+fn quoted_list(names: &[&str]) -> String {
     let quoted: Vec<String> = names.iter().map(|n| format!("`{n}`")).collect();
     match quoted.split_last() {
         Some((last, [])) => last.clone(),

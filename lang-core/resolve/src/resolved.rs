@@ -59,14 +59,14 @@ pub enum LocalKind {
     /// The carry of a fold, scan or loop.
     Carry,
     /// `k` of `let [k] xs = e`.
-    Extent,
+    NamedExtent,
     /// `n` of a function type `(n: i64) -> [n]f64`.
-    FunParam,
+    FunTypeParam,
 }
 
 /// The declaration of a local.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Decl {
+pub struct LocalDecl {
     /// Its name; `_` or empty if it cannot be mentioned.
     pub name: Name,
     /// The declaring identifier.
@@ -105,7 +105,7 @@ pub enum PatRes {
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Resolved {
     /// All locals, indexed by [`LocalId`].
-    pub locals: Vec<Decl>,
+    pub locals: Vec<LocalDecl>,
     /// The meaning of every [`lang_syntax::ast::Expr::Name`], and of every field access that is
     /// `module.name` (the module's name inside it has no entry). Names in `wrt:` of a derivative
     /// operator have no entry, because they are parameters of its operand.
@@ -123,11 +123,11 @@ pub struct Resolved {
     /// span.
     pub type_params: Vec<(Name, Span)>,
     /// Whether the right side of a `type` without `|` is a constructor instead of an alias.
-    pub single_ctor: bool,
+    pub is_single_ctor: bool,
     /// The definitions, `let`s and types, of any module, that the item mentions.
-    pub uses: BTreeSet<GlobalName>,
+    pub referenced_items: BTreeSet<GlobalName>,
     /// The subset of `uses` that the signature of a definition mentions.
-    pub signature_uses: BTreeSet<GlobalName>,
+    pub signature_references: BTreeSet<GlobalName>,
     /// The diagnostics of resolution.
     pub diagnostics: Vec<Diagnostic>,
 }

@@ -14,7 +14,7 @@
 
 /// The domain of a scalar function.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Domain {
+pub enum ScalarDomain {
     /// `f64` and `f32`.
     Real,
     /// Reals and `i64`.
@@ -25,7 +25,7 @@ pub enum Domain {
 
 /// An argument of a scalar function.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Argument {
+pub struct ScalarArgument {
     /// Its name in the documentation and in partial derivatives.
     pub name: &'static str,
     /// The partial derivative by it, an expression over all arguments; `None` for integers.
@@ -34,7 +34,7 @@ pub struct Argument {
 
 /// The maximum distance of values from the correctly rounded ones, in ulp.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Accuracy {
+pub struct UlpAccuracy {
     /// For `f64`.
     pub double: u32,
     /// For `f32`.
@@ -45,10 +45,10 @@ pub struct Accuracy {
 /// each argument.
 macro_rules! arguments {
     ($variant:ident Int [$($name:ident),*]) => {
-        &[$(Argument { name: stringify!($name), partial: None }),*]
+        &[$(ScalarArgument { name: stringify!($name), partial: None }),*]
     };
     ($variant:ident $real:ident [$($name:ident : $partial:literal),* $(,)?]) => {
-        &[$(Argument { name: stringify!($name), partial: Some($partial) }),*]
+        &[$(ScalarArgument { name: stringify!($name), partial: Some($partial) }),*]
     };
     ($variant:ident $($other:tt)*) => {
         compile_error!(concat!(stringify!($variant), " needs the derivative by each argument, [x: \"...\"]"))
@@ -60,7 +60,7 @@ macro_rules! accuracy {
         None
     };
     ($variant:ident $real:ident $double:literal $single:literal) => {
-        Some(Accuracy { double: $double, single: $single })
+        Some(UlpAccuracy { double: $double, single: $single })
     };
     ($variant:ident $($other:tt)*) => {
         compile_error!(concat!(stringify!($variant), " needs its accuracy in ulp, of f64 and of f32: Real(1, 1)"))
@@ -88,19 +88,19 @@ macro_rules! scalar_fns {
 
             /// Returns its domain.
             #[must_use]
-            pub fn domain(self) -> Domain {
-                match self { $(Self::$variant => Domain::$domain),* }
+            pub fn domain(self) -> ScalarDomain {
+                match self { $(Self::$variant => ScalarDomain::$domain),* }
             }
 
             /// Returns its arguments, with the partial derivative by each.
             #[must_use]
-            pub fn arguments(self) -> &'static [Argument] {
+            pub fn arguments(self) -> &'static [ScalarArgument] {
                 match self { $(Self::$variant => arguments!($variant $domain [$($arguments)*])),* }
             }
 
             /// Returns the accuracy of its values; `None` if they are integers.
             #[must_use]
-            pub fn accuracy(self) -> Option<Accuracy> {
+            pub fn accuracy(self) -> Option<UlpAccuracy> {
                 match self { $(Self::$variant => accuracy!($variant $domain $($double $single)?)),* }
             }
 

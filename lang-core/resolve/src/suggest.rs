@@ -5,8 +5,8 @@ use std::cmp::Reverse;
 use std::sync::LazyLock;
 
 use super::builtin::Builtin;
+use super::foreign_calls::{self, ForeignCall};
 use super::forms::{Const, Derivative, Form};
-use super::habits::{self, Habit};
 use super::scalar_fn::ScalarFn;
 use lang_base::Name;
 use lang_syntax::ops::Scalar;
@@ -26,85 +26,85 @@ pub(super) fn language_names() -> impl Iterator<Item = &'static str> {
 }
 
 /// Returns the closest name of the language itself.
-pub(super) fn near_language(name: &str) -> Option<String> {
-    static ALL: LazyLock<Vec<Candidate>> = LazyLock::new(|| language_names().map(Candidate::new).collect());
-    nearest_of(name, ALL.iter(), &|_| true)
+pub(super) fn closest_language_name(name: &str) -> Option<String> {
+    static ALL: LazyLock<Vec<NameCandidate>> = LazyLock::new(|| language_names().map(NameCandidate::new).collect());
+    nearest_candidate(name, ALL.iter(), &|_| true)
 }
 
 /// Returns the candidate closest to `name`: fewest edits, then the longest common prefix, then the
 /// first in alphabetical order. The limit is one edit for a short name, and one per three letters
 /// of a long one. Two names of the same length, up to three letters, that differ in a single letter
 /// count as distinct names.
-pub fn nearest<S: AsRef<str>>(name: &str, candidates: impl IntoIterator<Item = S>) -> Option<String> {
-    let mut search = Search::new(name);
+pub fn nearest_name<S: AsRef<str>>(name: &str, candidates: impl IntoIterator<Item = S>) -> Option<String> {
+    let mut search = NearestNameSearch::new(name);
     for candidate in candidates {
         let candidate = candidate.as_ref();
-        search.see(candidate, Traits::of(candidate), &|_| true);
+        search.consider(candidate, NameTraits::of(candidate), &|_| true);
     }
-    search.found()
+    search.into_best()
 }
 
 /// A candidate name with its precomputed traits.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Candidate {
+pub struct NameCandidate {
     name: Name,
-    traits: Traits,
+    traits: NameTraits,
 }
 
-impl Candidate {
+impl NameCandidate {
     /// Creates a candidate from a name.
     #[must_use]
     pub fn new(name: &str) -> Self {
-        Self { name: name.into(), traits: Traits::of(name) }
+        Self { name: name.into(), traits: NameTraits::of(name) }
     }
 }
 
 /// Returns the closest candidate like [`nearest`], from precomputed candidates; only those that are
 /// `wanted` count.
-pub fn nearest_of<'c>(
+pub fn nearest_candidate<'c>(
     name: &str,
-    candidates: impl IntoIterator<Item = &'c Candidate>,
+    candidates: impl IntoIterator<Item = &'c NameCandidate>,
     wanted: &dyn Fn(&str) -> bool,
 ) -> Option<String> {
-    let mut search = Search::new(name);
-    for Candidate { name, traits } in candidates {
-        search.see(name, *traits, wanted);
+    let mut search = NearestNameSearch::new(name);
+    for NameCandidate { name, traits } in candidates {
+        search.consider(name, *traits, wanted);
     }
-    search.found()
+    search.into_best()
 }
 
 /// The length and the letter set of a name, a cheap filter that excludes most candidates.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-struct Traits {
+struct NameTraits {
     length: usize,
     letters: u64,
 }
 
-impl Traits {
+impl NameTraits {
     fn of(name: &str) -> Self {
-        Self { length: name.chars().count(), letters: letters(name) }
+        Self { length: name.chars().count(), letters: letter_set(name) }
     }
 }
 
 /// The search for the candidate closest to a name.
-struct Search<'n> {
+struct NearestNameSearch<'n> {
     name: &'n str,
-    own: Traits,
+    name_traits: NameTraits,
     best: Option<(usize, Reverse<usize>, String)>,
 }
 
-impl<'n> Search<'n> {
+impl<'n> NearestNameSearch<'n> {
     fn new(name: &'n str) -> Self {
-        Self { name, own: Traits::of(name), best: None }
+        Self { name, name_traits: NameTraits::of(name), best: None }
     }
 
-    fn see(&mut self, candidate: &str, of: Traits, wanted: &dyn Fn(&str) -> bool) {
-        let Self { name, own, best } = self;
+    fn consider(&mut self, candidate: &str, of: NameTraits, wanted: &dyn Fn(&str) -> bool) {
+        let Self { name, name_traits: own, best } = self;
         let allowed = (own.length / 3).max(1);
         if of.length == 0 || of.length.abs_diff(own.length) > allowed || candidate == *name {
             return;
         }
-        let same_but_case = of.letters == own.letters && folded(candidate).eq(folded(name));
+        let same_but_case = of.letters == own.letters && lowercase_chars(candidate).eq(lowercase_chars(name));
         if !same_but_case {
             // A cheap lower bound: one edit removes a letter, adds one, or does both.
             let differ = (of.letters ^ own.letters).count_ones() as usize;
@@ -112,7 +112,7 @@ impl<'n> Search<'n> {
             // doubled letter, however, is a typing error.
             let doubled = own.length.abs_diff(of.length) == 1 && differ == 0;
             let short = own.length.min(of.length) < 2 && !doubled;
-            let other_letter = own.length == of.length && own.length <= 3 && differ_in_one(name, candidate);
+            let other_letter = own.length == of.length && own.length <= 3 && differ_in_one_letter(name, candidate);
             if differ > 2 * allowed || short || other_letter {
                 return;
             }
@@ -131,19 +131,19 @@ impl<'n> Search<'n> {
         }
     }
 
-    fn found(self) -> Option<String> {
+    fn into_best(self) -> Option<String> {
         self.best.map(|best| best.2)
     }
 }
 
 /// Returns whether two names of the same length differ in exactly one position.
-fn differ_in_one(a: &str, b: &str) -> bool {
+fn differ_in_one_letter(a: &str, b: &str) -> bool {
     a.chars().zip(b.chars()).filter(|(a, b)| a != b).count() == 1
 }
 
 /// Returns the set of letters in a name, ignoring case. One edit changes at most two bits. ASCII
 /// letters and digits have a bit each, so that few of many names pass the filter.
-fn letters(name: &str) -> u64 {
+fn letter_set(name: &str) -> u64 {
     // One letter per character, because the lower case of `İ` has two.
     name.chars().filter_map(|c| c.to_lowercase().next()).fold(0, |set, c| {
         let bit = match c {
@@ -155,22 +155,22 @@ fn letters(name: &str) -> u64 {
     })
 }
 
-fn folded(name: &str) -> impl Iterator<Item = char> {
+fn lowercase_chars(name: &str) -> impl Iterator<Item = char> {
     name.chars().flat_map(char::to_lowercase)
 }
 
 /// Returns `did you mean …?` for the closest candidate.
 pub fn did_you_mean<S: AsRef<str>>(name: &str, candidates: impl IntoIterator<Item = S>) -> Option<String> {
-    nearest(name, candidates).map(asks)
+    nearest_name(name, candidates).map(suggestion_text)
 }
 
 /// Formats the question for a suggested name.
-pub(super) fn asks(near: String) -> String {
+pub(super) fn suggestion_text(near: String) -> String {
     format!("did you mean `{near}`?")
 }
 
 /// Values by their foreign names.
-const VALUES: &[(&[&str], &str)] = &[
+const VALUE_HELPS: &[(&[&str], &str)] = &[
     (&["True", "TRUE"], "truth is written `true`"),
     (&["False", "FALSE"], "falsehood is written `false`"),
     (
@@ -340,7 +340,7 @@ const VALUES: &[(&[&str], &str)] = &[
 ];
 
 /// Types by their foreign names.
-const TYPES: &[(&[&str], &str)] = &[
+const TYPE_HELPS: &[(&[&str], &str)] = &[
     (
         &["float", "double", "Float", "Double", "Float64", "float64", "Real", "number", "Number", "f16", "half"],
         "the default real is `f64`",
@@ -370,7 +370,7 @@ const TYPES: &[(&[&str], &str)] = &[
 ];
 
 /// Foreign modules whose functions need no prefix here.
-const MODULES: &[&str] = &[
+const FOREIGN_MODULES: &[&str] = &[
     "np",
     "numpy",
     "math",
@@ -392,17 +392,17 @@ const MODULES: &[&str] = &[
 ];
 
 /// Returns a name without case and underscores.
-pub fn letters_alone(name: &str) -> String {
-    folded(name).filter(|c| *c != '_').collect()
+pub fn spelling_key(name: &str) -> String {
+    lowercase_chars(name).filter(|c| *c != '_').collect()
 }
 
 /// Returns whether the name is that of a foreign module.
-pub(super) fn is_module(name: &str) -> bool {
-    MODULES.contains(&name) || module_of(name).is_some()
+pub(super) fn is_foreign_module(name: &str) -> bool {
+    FOREIGN_MODULES.contains(&name) || library_counterpart(name).is_some()
 }
 
 /// Foreign modules, and their library counterparts.
-const MODULES_OF: &[(&[&str], &str)] = &[
+const MODULE_COUNTERPARTS: &[(&[&str], &str)] = &[
     (&["random", "Random", "rng"], "rand"),
     (&["LinearAlgebra", "la", "splinalg"], "linalg"),
     (&["statistics", "Statistics", "StatsBase", "StatsFuns", "distributions", "Distributions", "special"], "stats"),
@@ -413,34 +413,34 @@ const MODULES_OF: &[(&[&str], &str)] = &[
 ];
 
 /// Returns the library counterpart of a foreign module.
-pub(super) fn module_of(name: &str) -> Option<&'static str> {
-    find(MODULES_OF, name)
+pub(super) fn library_counterpart(name: &str) -> Option<&'static str> {
+    find_entry(MODULE_COUNTERPARTS, name)
 }
 
-pub(super) fn find(table: &[(&[&str], &'static str)], name: &str) -> Option<&'static str> {
+pub(super) fn find_entry(table: &[(&[&str], &'static str)], name: &str) -> Option<&'static str> {
     table.iter().find(|(names, _)| names.contains(&name)).map(|(_, help)| *help)
 }
 
 /// Returns the help for a foreign value name.
-pub fn value_habit(name: &str) -> Option<String> {
-    let habit = || habits::find(habits::HABITS, name).map(Habit::help);
-    find(VALUES, name).map(str::to_owned).or_else(habit)
+pub fn foreign_value_help(name: &str) -> Option<String> {
+    let habit = || foreign_calls::find_foreign_call(foreign_calls::FOREIGN_FUNCTIONS, name).map(ForeignCall::help);
+    find_entry(VALUE_HELPS, name).map(str::to_owned).or_else(habit)
 }
 
 /// Returns the help for a foreign type name.
-pub(super) fn type_habit(name: &str) -> Option<&'static str> {
-    find(TYPES, name)
+pub(super) fn foreign_type_help(name: &str) -> Option<&'static str> {
+    find_entry(TYPE_HELPS, name)
 }
 
 /// Returns the replacement for a foreign name if it is a single word or symbol: `log` for `ln`,
 /// `f64` for `float`.
 #[must_use]
-pub fn instead(name: &str, is_type: bool) -> Option<&'static str> {
-    let habit = habits::find(habits::HABITS, name).filter(|_| !is_type);
+pub fn one_word_replacement(name: &str, is_type: bool) -> Option<&'static str> {
+    let habit = foreign_calls::find_foreign_call(foreign_calls::FOREIGN_FUNCTIONS, name).filter(|_| !is_type);
     let one = if let Some(habit) = habit {
-        habit.code()?
+        habit.sole_replacement()?
     } else {
-        let told = if is_type { type_habit(name) } else { find(VALUES, name) }?;
+        let told = if is_type { foreign_type_help(name) } else { find_entry(VALUE_HELPS, name) }?;
         let mut code = told.split('`').skip(1).step_by(2);
         let (one, None) = (code.next()?, code.next()) else { return None };
         one
@@ -458,13 +458,13 @@ pub fn instead(name: &str, is_type: bool) -> Option<&'static str> {
 }
 
 /// Returns the help for `module.name` with a foreign `module`.
-pub(super) fn module_habit(module: &str, name: &str, exists: impl Fn(&str) -> bool) -> Option<String> {
-    if !is_module(module) {
+pub(super) fn foreign_module_help(module: &str, name: &str, exists: impl Fn(&str) -> bool) -> Option<String> {
+    if !is_foreign_module(module) {
         return None;
     }
     Some(if exists(name) {
         format!("no module is needed: write `{name}`")
-    } else if let Some(help) = value_habit(name) {
+    } else if let Some(help) = foreign_value_help(name) {
         help
     } else {
         format!(
@@ -474,9 +474,9 @@ pub(super) fn module_habit(module: &str, name: &str, exists: impl Fn(&str) -> bo
 }
 
 /// Returns the help for each foreign value name.
-pub fn helps() -> impl Iterator<Item = (&'static str, String)> {
-    let habits = habits::HABITS.iter().map(|habit| (habit.names, habit.help()));
-    let all = VALUES.iter().map(|(names, help)| (*names, (*help).to_owned())).chain(habits);
+pub fn all_value_helps() -> impl Iterator<Item = (&'static str, String)> {
+    let habits = foreign_calls::FOREIGN_FUNCTIONS.iter().map(|habit| (habit.names, habit.help()));
+    let all = VALUE_HELPS.iter().map(|(names, help)| (*names, (*help).to_owned())).chain(habits);
     all.filter_map(|(names, help)| Some((*names.first()?, help)))
 }
 
@@ -486,7 +486,7 @@ mod tests {
 
     #[test]
     fn words_for_words() {
-        let of = instead;
+        let of = one_word_replacement;
         assert_eq!([of("ln", false), of("fabs", false), of("PI", false)], [Some("log"), Some("abs"), Some("pi")]);
         assert_eq!([of("and", false), of("not", false), of("float", true)], [Some("&&"), Some("!"), Some("f64")]);
         assert_eq!([of("int", true), of("float", false), of("NaN", false)], [Some("i64"), Some("f64"), Some("nan")]);
@@ -497,13 +497,13 @@ mod tests {
 
     #[test]
     fn hints_are_for_names_that_do_not_exist() {
-        let habits = habits::HABITS.iter().map(|habit| &habit.names);
-        for names in VALUES.iter().map(|(names, _)| names).chain(habits) {
+        let habits = foreign_calls::FOREIGN_FUNCTIONS.iter().map(|habit| &habit.names);
+        for names in VALUE_HELPS.iter().map(|(names, _)| names).chain(habits) {
             for name in *names {
                 assert!(language_names().all(|n| n != *name), "`{name}` exists");
             }
         }
-        for (names, _) in TYPES {
+        for (names, _) in TYPE_HELPS {
             for name in *names {
                 assert!(Scalar::ALL.iter().all(|s| s.name() != *name), "`{name}` exists");
             }
@@ -514,7 +514,7 @@ mod tests {
     fn an_edit_changes_two_bits_of_the_letters_at_most() {
         let alphabet = ['a', 'Z', '0', '9', '_', 'ß', 'İ', 'Ω', 'é', '\u{307}'];
         let name = "aZ0_ßİéΩ9";
-        let differ = |other: &str| (letters(name) ^ letters(other)).count_ones();
+        let differ = |other: &str| (letter_set(name) ^ letter_set(other)).count_ones();
         for at in 0..name.chars().count() {
             for letter in alphabet {
                 let (before, rest): (Vec<_>, Vec<_>) = name.chars().enumerate().partition(|(k, _)| *k < at);
@@ -532,7 +532,7 @@ mod tests {
     #[test]
     fn the_nearest_name_wins() {
         let names = ["concat", "conv", "reverse", "x", "loss"];
-        let check = |name: &str, expected: Option<&str>| assert_eq!(nearest(name, names).as_deref(), expected);
+        let check = |name: &str, expected: Option<&str>| assert_eq!(nearest_name(name, names).as_deref(), expected);
         check("concatt", Some("concat"));
         check("cnov", Some("conv"));
         check("Loss", Some("loss"));

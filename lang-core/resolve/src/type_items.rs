@@ -5,13 +5,13 @@
 
 use std::collections::BTreeSet;
 
-use super::{Names, suggest};
+use super::{NameEnv, suggest};
 use lang_base::{GlobalName, ModuleName};
 use lang_syntax::ast::{Expr, Ident, Item, Tree, TypeArg, TypeBody, TypeDef, TypeExpr, TypeId};
 use lang_syntax::ops::Scalar;
 
 /// Returns the scalar type of that name.
-pub(super) fn scalar(name: &str) -> Option<Scalar> {
+pub(super) fn scalar_by_name(name: &str) -> Option<Scalar> {
     Scalar::ALL.into_iter().find(|s| s.name() == name)
 }
 
@@ -21,20 +21,20 @@ pub(super) fn single_ctor<'t>(
     tree: &'t Tree,
     def: &TypeDef,
     module: &ModuleName,
-    names: &dyn Names,
+    names: &dyn NameEnv,
 ) -> Option<(&'t Ident, &'t [TypeArg])> {
     let TypeBody::Single(id) = def.body else { return None };
     let TypeExpr::Name { module: None, name, args } = &tree.types[id].kind else { return None };
     let itself = GlobalName { module: module.clone(), name: def.name.name.clone() };
     let is_type = def.params.iter().any(|p| p.name == name.name)
-        || names.type_name(module, &name.name).is_some_and(|t| t != itself)
-        || scalar(&name.name).is_some()
-        || suggest::type_habit(&name.name).is_some();
+        || names.top_level_type(module, &name.name).is_some_and(|t| t != itself)
+        || scalar_by_name(&name.name).is_some()
+        || suggest::foreign_type_help(&name.name).is_some();
     (!is_type).then_some((name, args.as_slice()))
 }
 
 /// Returns the constructors of a `type` item, in order. It queries only the type names of `names`.
-pub fn constructors(tree: &Tree, module: &ModuleName, names: &dyn Names) -> Vec<Ident> {
+pub fn constructors(tree: &Tree, module: &ModuleName, names: &dyn NameEnv) -> Vec<Ident> {
     let Item::Type(def) = &tree.item else { return Vec::new() };
     match &def.body {
         TypeBody::Sum(ctors) => ctors.iter().map(|c| c.name.clone()).collect(),
@@ -46,23 +46,23 @@ pub fn constructors(tree: &Tree, module: &ModuleName, names: &dyn Names) -> Vec<
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct ParamUses {
     /// Whether it occurs as a size.
-    pub size: bool,
+    pub is_size: bool,
     /// The type parameters to which it is passed as a bare argument.
-    pub passed: BTreeSet<(GlobalName, usize)>,
+    pub passed_to: BTreeSet<(GlobalName, usize)>,
 }
 
 /// Returns the uses of each parameter of a `type` item. It queries only the type names and imports
 /// of `names`.
-pub fn param_uses(tree: &Tree, module: &ModuleName, names: &dyn Names) -> Vec<ParamUses> {
+pub fn param_uses(tree: &Tree, module: &ModuleName, names: &dyn NameEnv) -> Vec<ParamUses> {
     let Item::Type(def) = &tree.item else { return Vec::new() };
     // The unreadable parts of a type are usually extents.
     let size = |p: &Ident| tree.skipped_names.contains(&p.name);
-    let mut uses: Vec<_> = def.params.iter().map(|p| ParamUses { size: size(p), ..ParamUses::default() }).collect();
+    let mut uses: Vec<_> = def.params.iter().map(|p| ParamUses { is_size: size(p), ..ParamUses::default() }).collect();
     // Every expression in a `type` item is a size.
     for (_, node) in tree.exprs.iter() {
         if let Expr::Name(name) = &node.kind {
             for (param, uses) in def.params.iter().zip(&mut uses) {
-                uses.size |= param.name == *name;
+                uses.is_size |= param.name == *name;
             }
         }
     }
@@ -74,14 +74,14 @@ pub fn param_uses(tree: &Tree, module: &ModuleName, names: &dyn Names) -> Vec<Pa
         }
         let target = match qualifier {
             None => Some(module.clone()),
-            Some(alias) => names.import(module, &alias.name),
+            Some(alias) => names.imported_module(module, &alias.name),
         };
-        let Some(callee) = target.and_then(|m| names.type_name(&m, &name.name)) else { continue };
+        let Some(callee) = target.and_then(|m| names.top_level_type(&m, &name.name)) else { continue };
         for (position, arg) in args.iter().enumerate() {
             let Some(bare) = bare_arg(tree, arg) else { continue };
             for (param, uses) in def.params.iter().zip(&mut uses) {
                 if param.name == bare.1 {
-                    uses.passed.insert((callee.clone(), position));
+                    uses.passed_to.insert((callee.clone(), position));
                 }
             }
         }
@@ -115,10 +115,10 @@ pub fn size_params<U: AsRef<[ParamUses]>>(
             }
             let Some(found) = uses(&next.0) else { continue };
             let Some(param) = found.as_ref().get(next.1) else { continue };
-            if param.size {
+            if param.is_size {
                 return true;
             }
-            todo.extend(param.passed.iter().cloned());
+            todo.extend(param.passed_to.iter().cloned());
         }
         false
     };

@@ -4,9 +4,9 @@
 
 use std::sync::Arc;
 
+use super::buffer_pool;
 use super::columns::Columns;
 use super::memory::{AllocationError, MemoryAccount, MemoryCharge};
-use super::pool;
 use super::value::{Components, Value, is_identical_f32, is_identical_f64};
 
 /// The elements of one buffer. Scalars, and tuples and records of scalars, are stored flat. All
@@ -50,7 +50,7 @@ impl Buffer {
 /// Hands the store to the pool for reuse.
 impl Drop for Buffer {
     fn drop(&mut self) {
-        pool::recycle(std::mem::take(&mut self.store));
+        buffer_pool::recycle(std::mem::take(&mut self.store));
     }
 }
 

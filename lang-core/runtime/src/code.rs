@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use super::failure::FailureSite;
 use super::figure::Figure;
+use super::last_use::LastUses;
 use super::memory::MemoryCharge;
-use super::plan::LastUses;
 use super::print::Layout;
 use super::progress::WorkProgress;
 use super::rt_type::RuntimeType;
@@ -15,30 +15,30 @@ use super::value::Value;
 use lang_base::{Code as ErrorCode, GlobalName, Name, Span};
 use lang_resolve::forms::LoadOption;
 use lang_sizes::predicate::LocalId;
-use lang_types::info::TypeInfo;
-use lang_types::tree::{Body, Expr, TId};
+use lang_types::tree::{TypedBody, TypedExpr, TypedId};
 use lang_types::ty::{Signature, Type};
+use lang_types::type_info::TypeInfo;
 
 /// A body with its item and the last uses of its locals.
 pub struct RunnableBody {
     /// The item that contains the body.
     pub item: GlobalName,
     /// The checked body.
-    pub body: Arc<Body>,
+    pub body: Arc<TypedBody>,
     /// The last uses of the locals.
     pub last_uses: LastUses,
     /// The field names of each record expression, shared by all records that it builds.
-    record_fields: HashMap<TId, Arc<[Name]>>,
+    record_fields: HashMap<TypedId, Arc<[Name]>>,
 }
 
 impl RunnableBody {
     /// Prepares the code of an item. With `keep`, the variables that a top-level item binds stay in
     /// its frame.
-    pub fn new(item: &GlobalName, body: Arc<Body>, keep: bool) -> Arc<Self> {
+    pub fn new(item: &GlobalName, body: Arc<TypedBody>, keep: bool) -> Arc<Self> {
         let plan = LastUses::new(&body, keep);
         let mut records = HashMap::new();
         for (id, node) in body.nodes.iter() {
-            if let (Expr::Record(_), Type::Record(fields)) = (&node.kind, &node.ty) {
+            if let (TypedExpr::Record(_), Type::Record(fields)) = (&node.kind, &node.ty) {
                 records.insert(id, fields.iter().map(|f| f.0.clone()).collect());
             }
         }
@@ -53,12 +53,12 @@ impl RunnableBody {
 
     /// Returns the body.
     #[must_use]
-    pub fn body(&self) -> &Arc<Body> {
+    pub fn body(&self) -> &Arc<TypedBody> {
         &self.body
     }
 
     /// Returns the field names of a record expression.
-    pub fn field_names(&self, record: TId) -> Option<Arc<[Name]>> {
+    pub fn field_names(&self, record: TypedId) -> Option<Arc<[Name]>> {
         self.record_fields.get(&record).cloned()
     }
 
@@ -114,7 +114,7 @@ impl LocalFrame {
 /// The other items of the program, as the interpreter sees them.
 pub trait Program {
     /// Returns the body of a definition, or `None` if it has errors.
-    fn body(&self, name: &GlobalName) -> Option<Arc<Body>>;
+    fn body(&self, name: &GlobalName) -> Option<Arc<TypedBody>>;
     /// Returns the declaration of a type.
     fn type_info(&self, ty: &GlobalName) -> Option<Arc<TypeInfo>>;
     /// Returns the type of a definition.

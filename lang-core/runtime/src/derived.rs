@@ -8,7 +8,7 @@ use super::value::Components;
 use super::{RuntimeType, Value};
 use lang_resolve::forms::Derivative;
 use lang_sizes::predicate::{Atom, LocalId, Poly};
-use lang_types::tree::TId;
+use lang_types::tree::TypedId;
 
 /// A derivative operator applied to a function, ready to be called.
 pub struct DerivedFunction {
@@ -29,7 +29,7 @@ pub struct OperatorSite {
     /// The code that contains the operator.
     pub code: Arc<RunnableBody>,
     /// The node of the operator in that code.
-    pub node: TId,
+    pub node: TypedId,
     /// The known sizes in the type.
     pub sizes: Vec<(LocalId, i64)>,
     /// The type arguments of the definition that contains the operator.
@@ -70,7 +70,7 @@ impl DerivedFunction {
 
 impl OperatorSite {
     /// Creates the place of a node, with the sizes in its type that the frame contains.
-    pub fn new(code: &Arc<RunnableBody>, f: &LocalFrame, node: TId) -> Self {
+    pub fn new(code: &Arc<RunnableBody>, f: &LocalFrame, node: TypedId) -> Self {
         let mut sizes: Vec<(LocalId, i64)> = Vec::new();
         let mut see = |p: &Poly| {
             p.for_each_atom(&mut |a| {
@@ -94,7 +94,7 @@ impl OperatorSite {
 
     /// Returns its node in that code.
     #[must_use]
-    pub fn node(&self) -> TId {
+    pub fn node(&self) -> TypedId {
         self.node
     }
 

@@ -112,12 +112,12 @@ impl Figure {
     /// Builds a figure from the values of a `plot` form, or returns `None` if their types are not
     /// those that the checker promised.
     #[must_use]
-    pub fn new(form: &tree::Plot, values: Vec<Value>) -> Option<Self> {
+    pub fn new(form: &tree::PlotSpec, values: Vec<Value>) -> Option<Self> {
         let mut values = values.into_iter();
         let mut layers = Vec::new();
         for group in &form.groups {
             let mut data = Vec::new();
-            for name in &group.data {
+            for name in &group.data_names {
                 let content = match values.next()? {
                     Value::Array(array) => PlotContent::Numbers(PlotArray(array)),
                     Value::Rel(relation) if relation.dims().len() == 2 => PlotContent::Relation(relation),

@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 pub mod array;
+pub mod buffer_pool;
 pub mod code;
 pub mod columns;
 pub mod count;
@@ -15,17 +16,16 @@ pub mod failure;
 pub mod figure;
 mod gamma;
 pub mod json;
+pub mod last_use;
 pub mod memory;
 pub mod offload;
-pub mod plan;
-pub mod pool;
 pub mod print;
 pub mod progress;
 pub mod relation;
 pub mod rt_type;
 pub mod scalar;
 pub mod value;
-pub mod within;
+pub mod walk_value;
 
 pub use array::{Array, Store};
 pub use code::{Host, LocalFrame, Program, Refusal, RunnableBody};
@@ -40,4 +40,4 @@ pub use progress::{WorkKind, WorkProgress};
 pub use relation::Relation;
 pub use rt_type::RuntimeType;
 pub use value::{Components, ConstructorTag, DataCell, FunctionValue, Record, RuntimeInstance, Value};
-pub use within::{NestingTooDeep, find_in_value};
+pub use walk_value::{NestingTooDeep, find_in_value};

@@ -10,7 +10,7 @@ use super::derived::DerivedFunction;
 use super::memory::{AllocationError, MemoryAccount};
 use lang_resolve::forms::Derivative;
 use lang_sizes::predicate::LocalId;
-use lang_types::tree::TId;
+use lang_types::tree::TypedId;
 
 /// An evaluator of parts of a run outside the interpreter.
 pub trait OffloadEvaluator {
@@ -48,11 +48,11 @@ pub enum OffloadRequest<'v> {
         /// The values of the locals.
         frame: &'v LocalFrame,
         /// The node of the `deriv` form.
-        node: TId,
+        node: TypedId,
         /// The variable to differentiate by.
         variable: LocalId,
         /// The expression to differentiate.
-        expression: TId,
+        expression: TypedId,
     },
     /// An expression.
     Expression {
@@ -61,7 +61,7 @@ pub enum OffloadRequest<'v> {
         /// The values of the locals.
         frame: &'v LocalFrame,
         /// The node of the expression.
-        node: TId,
+        node: TypedId,
         /// Whether the expression contains a `loop` with short steps. The evaluator must decline it
         /// if it would run such a loop step by step.
         has_short_steps: bool,

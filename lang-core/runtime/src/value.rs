@@ -17,7 +17,7 @@ use super::rt_type::RuntimeType;
 use lang_base::{GlobalName, Name};
 use lang_resolve::builtin::Builtin;
 use lang_resolve::scalar_fn::ScalarFn;
-use lang_types::tree::TId;
+use lang_types::tree::TypedId;
 
 /// The value of an expression (the values `v` of ATL's Fig. 4, and more).
 #[derive(Clone)]
@@ -102,7 +102,7 @@ pub enum FunctionValue {
         /// The code that contains it.
         code: Arc<RunnableBody>,
         /// The node of the lambda in that code.
-        node: TId,
+        node: TypedId,
         /// The values of its captures, in order.
         captured: Components,
         /// The type arguments of the definition that contains it.

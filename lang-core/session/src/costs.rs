@@ -5,7 +5,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use super::within::OverlayProgram;
+use super::overlay::OverlayProgram;
 use super::{Session, queries};
 use lang_base::{Code, Diagnostic, GlobalName, RelatedLabel, Span};
 use lang_ir::core::{DerivativeKind, FunctionKey};
@@ -19,7 +19,7 @@ use lang_sizes::count::Formula;
 use lang_sizes::predicate::{Atom, FactContext};
 use lang_source::callee_at_f64;
 use lang_syntax::split::ItemKind;
-use lang_types::tree::Body;
+use lang_types::tree::TypedBody;
 use lang_types::ty::Signature;
 
 /// The cost of a place in a definition.
@@ -68,7 +68,11 @@ impl Session {
     /// Returns the Tensor SSA and the cost of the body of an input. The cost is in terms of
     /// top-level `let`s.
     #[must_use]
-    pub fn cost_of_body(&self, name: &GlobalName, body: &Arc<Body>) -> Option<(Arc<SsaFunction>, Arc<CostFormulas>)> {
+    pub fn cost_of_body(
+        &self,
+        name: &GlobalName,
+        body: &Arc<TypedBody>,
+    ) -> Option<(Arc<SsaFunction>, Arc<CostFormulas>)> {
         let result = body.nodes[body.root?].ty.clone();
         let signature = Signature { type_params: Vec::new(), sizes: Vec::new(), params: Vec::new(), result };
         let callee = Arc::new(FunctionKey::new(name.clone(), Vec::new()));
@@ -89,7 +93,7 @@ impl Session {
     }
 
     fn adjoint_cost_warning(&self, def: &GlobalName) -> Option<Diagnostic> {
-        let callee = callee_at_f64(&super::forms::MiddleQueries { db: &self.db }, def)?;
+        let callee = callee_at_f64(&super::middle_queries::MiddleQueries { db: &self.db }, def)?;
         let [_, adjoint] = self.derivatives(&callee)?;
         let bound = self.bound(&adjoint)?;
         let CertificateVerdict::Refuted { witness, term } = &bound.certificate.verdict else { return None };

@@ -32,9 +32,9 @@ pub(super) fn item_dependencies(db: &dyn Database, item: ItemInput) -> ItemDepen
     let resolved = resolved(db, item);
     let to_items =
         |uses: &BTreeSet<GlobalName>| -> Vec<ItemInput> { uses.iter().flat_map(|name| view.targets(name)).collect() };
-    let mentions = to_items(&resolved.uses);
+    let mentions = to_items(&resolved.referenced_items);
     let needs = match &tree(db, item).tree.item {
-        ast::Item::Def(def) if def.result.is_some() => to_items(&resolved.signature_uses),
+        ast::Item::Def(def) if def.result.is_some() => to_items(&resolved.signature_references),
         ast::Item::Def(_) | ast::Item::Let(_) => mentions.clone(),
         ast::Item::Type(_) => {
             let is_sum = |i: &ItemInput| i.kind(db) == ItemKind::Type && type_head(db, *i).is_sum;

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use salsa::plumbing::IngredientIndex;
 use salsa::{Event, EventKind, Id, Storage};
 
-use super::{alone, cycles, evaluations, forms, inside, operators, queries, scope};
+use super::{cycles, evaluation_costs, middle_queries, operators, queries, scope, subexpression, without_primal};
 use lang_base::{ModuleName, Name};
 use lang_syntax::split::ItemKind;
 
@@ -125,23 +125,23 @@ impl Db {
             .ingredient::<cycles::is_cyclic>()
             .ingredient::<cycles::types_prepared>()
             .ingredient::<cycles::item_types_ready>()
-            .ingredient::<forms::CalleeKey<'_>>()
-            .ingredient::<forms::core>()
-            .ingredient::<forms::stages>()
-            .ingredient::<forms::missing_form_reason>()
-            .ingredient::<forms::traced>()
-            .ingredient::<forms::ssa>()
-            .ingredient::<forms::cost>()
-            .ingredient::<forms::bound>()
-            .ingredient::<alone::without_primal>()
-            .ingredient::<alone::cost_without_primal>()
-            .ingredient::<alone::bound_without_primal>()
-            .ingredient::<inside::SubexpressionKey<'_>>()
-            .ingredient::<inside::RealPartKey<'_>>()
-            .ingredient::<inside::subexpression_cost>()
-            .ingredient::<evaluations::evaluation_costs>()
-            .ingredient::<inside::partials>()
-            .ingredient::<inside::cotangent>()
+            .ingredient::<middle_queries::CalleeKey<'_>>()
+            .ingredient::<middle_queries::core>()
+            .ingredient::<middle_queries::stages>()
+            .ingredient::<middle_queries::missing_form_reason>()
+            .ingredient::<middle_queries::traced>()
+            .ingredient::<middle_queries::ssa>()
+            .ingredient::<middle_queries::cost>()
+            .ingredient::<middle_queries::bound>()
+            .ingredient::<without_primal::without_primal>()
+            .ingredient::<without_primal::cost_without_primal>()
+            .ingredient::<without_primal::bound_without_primal>()
+            .ingredient::<subexpression::SubexpressionKey<'_>>()
+            .ingredient::<subexpression::RealPartKey<'_>>()
+            .ingredient::<subexpression::subexpression_cost>()
+            .ingredient::<evaluation_costs::evaluation_costs>()
+            .ingredient::<subexpression::partials>()
+            .ingredient::<subexpression::cotangent>()
             .ingredient::<operators::derivative>()
             .ingredient::<operators::ParameterKey<'_>>()
             .ingredient::<operators::gradient>()

@@ -19,28 +19,28 @@ mod text;
 mod passes;
 
 mod cycles;
-mod forms;
+mod middle_queries;
 mod queries;
 mod report;
 mod scope;
 mod view;
 
-mod alone;
-mod around;
 mod blame;
 mod costs;
-mod evaluations;
-mod inside;
-mod kept;
-mod leaves;
+mod deferred_drop;
+mod enclosing;
+mod evaluation_costs;
 mod operators;
+mod overlay;
 mod program;
-mod within;
+mod real_parts;
+mod subexpression;
+mod without_primal;
 
 #[cfg(test)]
 mod tests;
 
-use kept::with_deferred_drops;
+use deferred_drop::with_deferred_drops;
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 use std::panic::AssertUnwindSafe;
@@ -52,8 +52,7 @@ use salsa::plumbing::{AsId, FromId};
 pub use blame::Blame;
 pub use costs::CostTerm;
 use db::{Db, ItemInput, NameKey, QueryLog, Workspace};
-pub use evaluations::EvaluationCosts;
-use forms::CalleeKey;
+pub use evaluation_costs::EvaluationCosts;
 use inputs::{Inputs, ModuleInput};
 use lang_base::{Diagnostic, GlobalName, ModuleName, Name, Span};
 use lang_ir::core::FunctionKey;
@@ -63,11 +62,12 @@ use lang_middle::pipeline::{CoreResult, StagesResult, TracedSsa};
 use lang_resolve::{self, Resolved};
 use lang_syntax::parser::ParsedItem;
 use lang_syntax::split::ItemKind;
-use lang_types::check::Checked;
-use lang_types::env::Env;
-use lang_types::info::TypeInfo;
+use lang_types::check::CheckedItem;
+use lang_types::env::TypeEnv;
 use lang_types::ty::{Signature, Type};
+use lang_types::type_info::TypeInfo;
 pub use library::{INTERACTIVE, LIBRARY, PRELUDE};
+use middle_queries::CalleeKey;
 pub use operators::ReadableDerivative;
 pub use path::normalize as module_name;
 pub use program::SessionProgram;
@@ -130,7 +130,7 @@ pub struct CheckedExpression {
     /// Its resolved names.
     pub resolved: Resolved,
     /// Its typed body.
-    pub checked: Option<Checked>,
+    pub checked: Option<CheckedItem>,
     /// Its diagnostics, relative to its text and sorted by position.
     pub diagnostics: Vec<Diagnostic>,
 }
@@ -346,17 +346,17 @@ impl Session {
 
     /// Returns the typed body of an item.
     #[must_use]
-    pub fn checked_item(&self, item: &ItemRef) -> Option<Arc<Checked>> {
+    pub fn checked_item(&self, item: &ItemRef) -> Option<Arc<CheckedItem>> {
         self.check_item(self.item_of_ref(item)?)
     }
 
     /// Returns the typed body of the item of that name.
     #[must_use]
-    pub fn checked(&self, name: &GlobalName) -> Option<Arc<Checked>> {
+    pub fn checked(&self, name: &GlobalName) -> Option<Arc<CheckedItem>> {
         self.check_item(self.find_item(name)?)
     }
 
-    fn check_item(&self, item: ItemInput) -> Option<Arc<Checked>> {
+    fn check_item(&self, item: ItemInput) -> Option<Arc<CheckedItem>> {
         cycles::item_types_ready(&self.db, item);
         queries::checked(&self.db, item).clone()
     }
@@ -373,8 +373,8 @@ impl Session {
     /// # Errors
     /// The part of it that has no core form.
     pub fn core(&self, callee: &Arc<FunctionKey>) -> CoreResult {
-        forms::prepare(&self.db, callee);
-        forms::core(&self.db, CalleeKey::new(&self.db, Arc::clone(callee))).clone()
+        middle_queries::prepare(&self.db, callee);
+        middle_queries::core(&self.db, CalleeKey::new(&self.db, Arc::clone(callee))).clone()
     }
 
     /// Returns a definition in every form of the compiler's middle.
@@ -382,36 +382,36 @@ impl Session {
     /// # Errors
     /// The part of it, or of a callee, that has no core form.
     pub fn stages(&self, callee: &Arc<FunctionKey>) -> StagesResult {
-        forms::prepare(&self.db, callee);
-        forms::stages(&self.db, CalleeKey::new(&self.db, Arc::clone(callee))).value()
+        middle_queries::prepare(&self.db, callee);
+        middle_queries::stages(&self.db, CalleeKey::new(&self.db, Arc::clone(callee))).value()
     }
 
     /// Returns a definition, or a derivative of one, in Tensor SSA; `None` if it has no such form.
     #[must_use]
     pub fn ssa(&self, callee: &Arc<FunctionKey>) -> Option<Arc<SsaFunction>> {
-        forms::prepare(&self.db, callee);
-        forms::ssa(&self.db, CalleeKey::new(&self.db, Arc::clone(callee))).value()
+        middle_queries::prepare(&self.db, callee);
+        middle_queries::ssa(&self.db, CalleeKey::new(&self.db, Arc::clone(callee))).value()
     }
 
     /// Returns its cost, as formulas.
     #[must_use]
     pub fn cost(&self, callee: &Arc<FunctionKey>) -> Option<Arc<CostFormulas>> {
-        forms::prepare_cost(&self.db, callee);
-        forms::cost(&self.db, CalleeKey::new(&self.db, Arc::clone(callee))).value()
+        middle_queries::prepare_cost(&self.db, callee);
+        middle_queries::cost(&self.db, CalleeKey::new(&self.db, Arc::clone(callee))).value()
     }
 
     /// Returns the bound of a derivative's cost by that of its function, with the certificate.
     #[must_use]
     pub fn bound(&self, derived: &Arc<FunctionKey>) -> Option<Arc<CostRatio>> {
-        forms::prepare_cost(&self.db, derived);
-        forms::bound(&self.db, CalleeKey::new(&self.db, Arc::clone(derived))).value()
+        middle_queries::prepare_cost(&self.db, derived);
+        middle_queries::bound(&self.db, CalleeKey::new(&self.db, Arc::clone(derived))).value()
     }
 
     /// Returns its Tensor SSA, with the origins of the statements.
     #[must_use]
     pub fn traced(&self, callee: &Arc<FunctionKey>) -> Option<TracedSsa> {
-        forms::prepare(&self.db, callee);
-        forms::traced(&self.db, CalleeKey::new(&self.db, Arc::clone(callee))).value()
+        middle_queries::prepare(&self.db, callee);
+        middle_queries::traced(&self.db, CalleeKey::new(&self.db, Arc::clone(callee))).value()
     }
 
     /// Returns the definition of a type.
@@ -437,7 +437,7 @@ impl Session {
         let view = ProgramView::for_interactive_input(&self.db);
         let parsed = passes::parse_expr(text);
         let resolved = lang_resolve::resolve(&parsed.tree, &module, &view);
-        let used: HashSet<ItemInput> = resolved.uses.iter().flat_map(|name| view.targets(name)).collect();
+        let used: HashSet<ItemInput> = resolved.referenced_items.iter().flat_map(|name| view.targets(name)).collect();
         for item in used {
             cycles::item_types_ready(&self.db, item);
         }

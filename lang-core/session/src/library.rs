@@ -29,5 +29,5 @@ pub(super) fn importable() -> impl Iterator<Item = &'static str> {
 
 /// Returns every module and its text. The module of partial derivatives is generated from a table.
 pub(super) fn modules() -> impl Iterator<Item = (&'static str, &'static str)> {
-    LIBRARY.iter().copied().chain([(partials::MODULE, partials::TEXT.as_str())])
+    LIBRARY.iter().copied().chain([(partials::MODULE, partials::SOURCE.as_str())])
 }

@@ -11,16 +11,16 @@ use std::sync::Arc;
 
 use salsa::Database;
 
-use super::around::{enclosing_constructs, local_name};
-use super::forms::{self, CalleeKey, MiddleQueries};
-use super::inside::{
+use super::deferred_drop::DeferredDrop;
+use super::enclosing::{enclosing_constructs, local_name};
+use super::middle_queries::{self, CalleeKey, MiddleQueries};
+use super::overlay::OverlayProgram;
+use super::real_parts::{PartStep, RealPart, add_local, build_local_read, real_parts};
+use super::subexpression::{
     EnclosingLets, EntriesOfCases, SubexpressionFunction, SubexpressionKey, calls_derivatives, evaluable_body,
     free_locals,
 };
-use super::kept::DeferredDrop;
-use super::leaves::{PartStep, RealPart, add_local, build_local_read, real_parts};
 use super::view::ProgramView;
-use super::within::OverlayProgram;
 use super::{Session, cycles};
 use lang_base::{GlobalName, Name};
 use lang_ir::core::{DerivativeKind, FunctionKey as Core};
@@ -32,9 +32,9 @@ use lang_middle::pipeline::CalleeForms as _;
 use lang_resolve::forms::Derivative as Operator;
 use lang_sizes::predicate::{Atom, Poly};
 use lang_source::{ExpressionContext, ShownDerivative, ValuePart, callee_at_f64, entries};
-use lang_types::check::tangent;
-use lang_types::env::Env as _;
-use lang_types::tree::{Body, Callee, Expr, Node, Pat, Special, TId};
+use lang_types::check::tangent_type;
+use lang_types::env::TypeEnv as _;
+use lang_types::tree::{Callee, TypedBody, TypedExpr, TypedForm, TypedId, TypedNode, TypedPattern};
 use lang_types::ty::{FunType, Scalar, Type};
 
 /// A derivative for a reader.
@@ -54,7 +54,7 @@ pub struct ReadableDerivative {
 impl Session {
     /// Returns the derivative that a node denotes: an operator, a call of one, or `deriv`.
     #[must_use]
-    pub fn derivative(&self, def: &GlobalName, node: TId) -> Option<Arc<ReadableDerivative>> {
+    pub fn derivative(&self, def: &GlobalName, node: TypedId) -> Option<Arc<ReadableDerivative>> {
         derivative(&self.db, self.subexpression_key(def, node)?).value()
     }
 
@@ -90,7 +90,7 @@ pub(super) fn gradient<'db>(
 fn compute_gradient<'db>(db: &'db dyn Database, of: ParameterKey<'db>) -> Option<Arc<ReadableDerivative>> {
     let (forms, param) = (MiddleQueries { db }, of.param(db));
     let callee = callee_at_f64(&forms, of.def(db))?;
-    forms::prepare(db, &callee);
+    middle_queries::prepare(db, &callee);
     let derived = adjoint_callee(&forms, &callee, param);
     let calls = derived.as_ref().and_then(|derived| forms.ssa(derived)).is_some_and(|ssa| calls_derivatives(&ssa));
     let view = ProgramView::new(db);
@@ -104,8 +104,8 @@ fn compute_gradient<'db>(db: &'db dyn Database, of: ParameterKey<'db>) -> Option
         None => entries(&forms, &forms, &view, &callee, &entry, ExpressionContext::of_definition()),
     };
     let cost = derived.and_then(|derived| {
-        forms::prepare_cost(db, &derived);
-        super::alone::cost_without_primal(db, CalleeKey::new(db, derived)).value()
+        middle_queries::prepare_cost(db, &derived);
+        super::without_primal::cost_without_primal(db, CalleeKey::new(db, derived)).value()
     });
     Some(Arc::new(ReadableDerivative { entries, parameters: Vec::new(), function_name: None, cost }))
 }
@@ -152,9 +152,9 @@ fn compute_derivative<'db>(db: &'db dyn Database, of: SubexpressionKey<'db>) -> 
 
 /// A derivative at a point, in a body of its own.
 struct AppliedOperator {
-    body: Body,
+    body: TypedBody,
     /// The node of its value.
-    root: TId,
+    root: TypedId,
     /// Its parameters, in addition to the variables around it.
     params: Vec<lang_sizes::predicate::LocalId>,
     lets: EnclosingLets,
@@ -169,8 +169,8 @@ struct AppliedOperator {
 impl AppliedOperator {
     /// Applies the operator of a node to a point: an operator, a call of one, or `deriv`. `None`
     /// for other nodes.
-    fn apply_at_node(db: &dyn Database, mut body: Body, node: TId) -> Option<Self> {
-        if let Expr::Special(Special::Deriv(by), of) = &body.nodes[node].kind {
+    fn apply_at_node(db: &dyn Database, mut body: TypedBody, node: TypedId) -> Option<Self> {
+        if let TypedExpr::Form(TypedForm::Deriv(by), of) = &body.nodes[node].kind {
             let by = body.locals.get(by.0 as usize)?;
             let names = [by.name.clone()];
             let labels = PartLabels { operator: Operator::Jacobian, wrt: &[0], names: &names, function_name: None };
@@ -191,11 +191,11 @@ impl AppliedOperator {
             });
         }
         let (at, call) = match &body.nodes[node].kind {
-            Expr::Special(Special::Derive(..), _) => (node, find_call(&body, node)),
-            Expr::Call { callee: Callee::Value(f), .. } => (without_checks(&body, *f), Some(node)),
+            TypedExpr::Form(TypedForm::Derive(..), _) => (node, find_call(&body, node)),
+            TypedExpr::Call { callee: Callee::Value(f), .. } => (without_checks(&body, *f), Some(node)),
             _ => return None,
         };
-        let Expr::Special(Special::Derive(operator, wrt), of) = body.nodes[at].kind.clone() else { return None };
+        let TypedExpr::Form(TypedForm::Derive(operator, wrt), of) = body.nodes[at].kind.clone() else { return None };
         let of = *of.first()?;
         let (Type::Fun(fun), Type::Fun(derived)) = (body.nodes[of].ty.clone(), body.nodes[at].ty.clone()) else {
             return None;
@@ -209,7 +209,7 @@ impl AppliedOperator {
         let names = unique_parameter_names(&fun, &own, &taken);
         let types: Vec<Type> = fun.params.iter().map(|(_, ty)| ty.clone()).collect();
         let gradients = match &body.nodes[without_checks(&body, of)].kind {
-            Expr::DefValue(def, _) if operator == Operator::Grad => {
+            TypedExpr::DefValue(def, _) if operator == Operator::Grad => {
                 let wrt = wrt.iter().filter_map(|k| u32::try_from(*k).ok()).collect();
                 Some((def.clone(), wrt, own.iter().flatten().cloned().collect()))
             }
@@ -217,7 +217,7 @@ impl AppliedOperator {
         };
         let labels = PartLabels { operator, wrt: &wrt, names: &names, function_name: name.as_ref() };
         let at_point = call.filter(|call| match &body.nodes[*call].kind {
-            Expr::Call { args, .. } => args.iter().all(|arg| is_variable_path(&body, *arg)),
+            TypedExpr::Call { args, .. } => args.iter().all(|arg| is_variable_path(&body, *arg)),
             _ => false,
         });
         if let Some(root) = at_point {
@@ -250,53 +250,54 @@ impl AppliedOperator {
 }
 
 /// Returns the call of a function value.
-fn find_call(body: &Body, function: TId) -> Option<TId> {
-    let calls = |node: &Node| matches!(&node.kind, Expr::Call { callee: Callee::Value(f), .. } if without_checks(body, *f) == function);
+fn find_call(body: &TypedBody, function: TypedId) -> Option<TypedId> {
+    let calls = |node: &TypedNode| matches!(&node.kind, TypedExpr::Call { callee: Callee::Value(f), .. } if without_checks(body, *f) == function);
     body.nodes.iter().find(|(_, node)| calls(node)).map(|(id, _)| id)
 }
 
 /// Strips the checks around a node.
-fn without_checks(body: &Body, mut node: TId) -> TId {
-    while let Expr::Checked(_, inner) | Expr::Opened(_, inner) = &body.nodes[node].kind {
+fn without_checks(body: &TypedBody, mut node: TypedId) -> TypedId {
+    while let TypedExpr::Checked(_, inner) | TypedExpr::Opened(_, inner) = &body.nodes[node].kind {
         node = *inner;
     }
     node
 }
 
 /// Returns whether it is a variable, a part of one, or a tuple of these.
-fn is_variable_path(body: &Body, node: TId) -> bool {
+fn is_variable_path(body: &TypedBody, node: TypedId) -> bool {
     let node = without_checks(body, node);
     match &body.nodes[node].kind {
-        Expr::Local(_) | Expr::Global(_) => true,
-        Expr::Proj(of, _) => is_variable_path(body, *of),
-        Expr::Tuple(items) => items.iter().all(|item| is_variable_path(body, *item)),
+        TypedExpr::Local(_) | TypedExpr::Global(_) => true,
+        TypedExpr::Proj(of, _) => is_variable_path(body, *of),
+        TypedExpr::Tuple(items) => items.iter().all(|item| is_variable_path(body, *item)),
         _ => false,
     }
 }
 
 /// Returns the names of a function's parameters, as far as it has them, and its own name.
-fn parameter_names(db: &dyn Database, body: &Body, of: TId) -> (Vec<Option<Name>>, Option<Name>) {
+fn parameter_names(db: &dyn Database, body: &TypedBody, of: TypedId) -> (Vec<Option<Name>>, Option<Name>) {
     match &body.nodes[without_checks(body, of)].kind {
-        Expr::DefValue(name, _) => {
+        TypedExpr::DefValue(name, _) => {
             let signature = ProgramView::new(db).signature(name);
             let names = signature.map(|s| s.params.iter().map(|(name, _)| Some(name.clone())).collect());
             (names.unwrap_or_default(), Some(name.name.clone()))
         }
-        Expr::Lambda(lambda) => {
-            let name = |pat: &Pat| if let Pat::Bind(l) = pat { Some(local_name(body, *l)) } else { None };
+        TypedExpr::Lambda(lambda) => {
+            let name =
+                |pat: &TypedPattern| if let TypedPattern::Bind(l) = pat { Some(local_name(body, *l)) } else { None };
             (lambda.params.iter().map(name).collect(), None)
         }
-        Expr::Local(local) => {
+        TypedExpr::Local(local) => {
             let bound = body.nodes.iter().find_map(|(_, node)| {
-                let Expr::Let(binds, _) = &node.kind else { return None };
-                binds.iter().find(|(pat, _)| *pat == Pat::Bind(*local)).map(|(_, value)| *value)
+                let TypedExpr::Let(binds, _) = &node.kind else { return None };
+                binds.iter().find(|(pat, _)| *pat == TypedPattern::Bind(*local)).map(|(_, value)| *value)
             });
             let names = bound.map(|value| parameter_names(db, body, value).0).unwrap_or_default();
             (names, Some(local_name(body, *local)))
         }
-        Expr::ScalarValue(function) => (Vec::new(), Some(function.name().into())),
-        Expr::Special(
-            Special::Derive(Operator::Grad | Operator::ValueAndGrad | Operator::Jacobian | Operator::Hessian, _),
+        TypedExpr::ScalarValue(function) => (Vec::new(), Some(function.name().into())),
+        TypedExpr::Form(
+            TypedForm::Derive(Operator::Grad | Operator::ValueAndGrad | Operator::Jacobian | Operator::Hessian, _),
             inner,
         ) => match inner.first() {
             Some(inner) => (parameter_names(db, body, *inner).0, None),
@@ -326,16 +327,16 @@ fn unique_parameter_names(fun: &FunType, own: &[Option<Name>], taken: &[Name]) -
 
 /// Applies the operator to variables of these names. Returns the call, and the variables.
 fn apply_to_variables(
-    body: &mut Body,
-    at: TId,
+    body: &mut TypedBody,
+    at: TypedId,
     operator: Operator,
     (fun, derived): (&FunType, &FunType),
     wrt: &[usize],
     names: &[Name],
-) -> Option<(TId, Vec<lang_sizes::predicate::LocalId>)> {
+) -> Option<(TypedId, Vec<lang_sizes::predicate::LocalId>)> {
     let (mut params, mut point, mut known) = (Vec::new(), Vec::new(), Vec::new());
     for ((_, ty), name) in fun.params.iter().zip(names) {
-        let ty = ty.with_arguments(&known);
+        let ty = ty.substitute_arguments(&known);
         let local = add_local(body, name, ty.clone(), at)?;
         known.push((ty == Type::Scalar(Scalar::I64)).then(|| Poly::atom(Atom::Local(local, name.clone()))));
         params.push(local);
@@ -346,7 +347,7 @@ fn apply_to_variables(
         Operator::Jvp | Operator::Jvp2 | Operator::Hvp => {
             let mut along = Vec::new();
             for k in wrt {
-                let (ty, name) = (tangent(&fun.params.get(*k)?.1), names.get(*k)?);
+                let (ty, name) = (tangent_type(&fun.params.get(*k)?.1), names.get(*k)?);
                 let local = add_local(body, &format!("{name}_tan"), ty.clone(), at)?;
                 params.push(local);
                 along.push(build_local_read(&mut body.nodes, local, ty, at));
@@ -354,7 +355,7 @@ fn apply_to_variables(
             vec![build_tuple(body, point, at)?, build_tuple(body, along, at)?]
         }
         Operator::Vjp | Operator::Vjp2 => {
-            let ty = tangent(&fun.result);
+            let ty = tangent_type(&fun.result);
             let taken = |name: &str| names.iter().any(|n| *n == *name);
             let name = ["y_adj", "out_adj", "result_adj"].into_iter().find(|n| !taken(n)).unwrap_or("y_adj_");
             let local = add_local(body, name, ty.clone(), at)?;
@@ -362,20 +363,20 @@ fn apply_to_variables(
             vec![build_tuple(body, point, at)?, build_local_read(&mut body.nodes, local, ty, at)]
         }
     };
-    let ty = derived.result.with_arguments(&known);
+    let ty = derived.result.substitute_arguments(&known);
     let span = body.nodes[at].span;
-    let kind = Expr::Call { callee: Callee::Value(at), args };
-    Some((body.nodes.alloc(Node { kind, ty, span }), params))
+    let kind = TypedExpr::Call { callee: Callee::Value(at), args };
+    Some((body.nodes.alloc(TypedNode { kind, ty, span }), params))
 }
 
 /// Builds a tuple of several values; a single one stays.
-fn build_tuple(body: &mut Body, values: Vec<TId>, at: TId) -> Option<TId> {
+fn build_tuple(body: &mut TypedBody, values: Vec<TypedId>, at: TypedId) -> Option<TypedId> {
     if let [one] = values.as_slice() {
         return Some(*one);
     }
     let ty = Type::Tuple(values.iter().map(|v| body.nodes[*v].ty.clone()).collect());
     let span = body.nodes[at].span;
-    Some(body.nodes.alloc(Node { kind: Expr::Tuple(values), ty, span }))
+    Some(body.nodes.alloc(TypedNode { kind: TypedExpr::Tuple(values), ty, span }))
 }
 
 /// The placeholder for an index in a label.
@@ -508,7 +509,7 @@ fn split_block_steps(steps: &[PartStep], ty: &Type) -> Option<(Vec<PartStep>, Ve
             (PartStep::Component(..), _) => then.push(step.clone()),
         }
     }
-    let rank = ty.peel().0.len();
+    let rank = ty.split_array().0.len();
     let (own, rest) = elements.split_at_checked(rank)?;
     first.extend(own.iter().cloned());
     then.extend(rest.iter().cloned());

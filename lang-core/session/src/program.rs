@@ -11,9 +11,9 @@ use lang_ir::ssa::SsaFunction;
 use lang_middle::norm::ElabQueries;
 use lang_middle::pipeline::{CalleeForms, CoreResult, StagesResult};
 use lang_runtime::{Program, Value};
-use lang_types::info::TypeInfo;
-use lang_types::tree::Body;
+use lang_types::tree::TypedBody;
 use lang_types::ty::Signature;
+use lang_types::type_info::TypeInfo;
 
 /// All items, with the values of the top-level `let`s that the host has computed so far.
 pub struct SessionProgram<'s> {
@@ -30,7 +30,7 @@ impl<'s> SessionProgram<'s> {
 }
 
 impl Program for SessionProgram<'_> {
-    fn body(&self, name: &GlobalName) -> Option<Arc<Body>> {
+    fn body(&self, name: &GlobalName) -> Option<Arc<TypedBody>> {
         Some(Arc::clone(&self.session.checked(name)?.body))
     }
 
@@ -48,7 +48,7 @@ impl Program for SessionProgram<'_> {
 }
 
 impl ElabQueries for Session {
-    fn body(&self, name: &GlobalName) -> Option<Arc<Body>> {
+    fn body(&self, name: &GlobalName) -> Option<Arc<TypedBody>> {
         Some(Arc::clone(&self.checked(name)?.body))
     }
 

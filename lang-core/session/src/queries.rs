@@ -24,9 +24,9 @@ use lang_syntax::ast;
 use lang_syntax::lexer::COMMENT_HELP;
 use lang_syntax::parser::ParsedItem;
 use lang_syntax::split::ItemKind;
-use lang_types::check::Checked;
-use lang_types::info::{ParamKind, TypeInfo};
+use lang_types::check::CheckedItem;
 use lang_types::ty::{Signature, Type};
+use lang_types::type_info::{ParamKind, TypeInfo};
 
 /// A result, absent if errors prevent it, with its diagnostics.
 #[derive(Clone, PartialEq, Debug)]
@@ -75,7 +75,7 @@ pub(super) fn resolved(db: &dyn Database, item: ItemInput) -> Arc<Resolved> {
 /// Returns the names that a definition's signature introduces, for its rules.
 #[salsa::tracked]
 pub(super) fn signature_names(db: &dyn Database, item: ItemInput) -> SignatureNames {
-    SignatureNames::of(resolved(db, item))
+    SignatureNames::from_resolved(resolved(db, item))
 }
 
 fn module(db: &dyn Database, item: ItemInput) -> &ModuleName {
@@ -92,7 +92,7 @@ pub(super) fn signature(db: &dyn Database, item: ItemInput) -> WithDiagnostics<S
     if is_self_dependent(db, item) {
         return WithDiagnostics { value: None, diagnostics: vec![cycle_diagnostic(db, item, tree)] };
     }
-    let mut found = passes::signature(tree, resolved(db, item), module(db, item), &ProgramView::new(db));
+    let mut found = passes::item_signature(tree, resolved(db, item), module(db, item), &ProgramView::new(db));
     // If parameters could not be parsed, the sizes that they determine are unknown.
     if !diagnostics.is_empty() {
         found.1.retain(|d| !matches!(d.code, Code::E0301 | Code::E0302));
@@ -105,7 +105,7 @@ pub(super) fn signature(db: &dyn Database, item: ItemInput) -> WithDiagnostics<S
     if diagnostics.iter().any(|d| may_regroup(d) && d.span.start < head) {
         found.0 = None;
     }
-    WithDiagnostics::from_pass(found, Signature::fits, tree)
+    WithDiagnostics::from_pass(found, Signature::is_within_limits, tree)
 }
 
 fn no_signature_on_cycle(_: &dyn Database, _: Id, _: ItemInput) -> WithDiagnostics<Signature> {
@@ -196,7 +196,7 @@ pub(super) fn builtin_signatures(db: &dyn Database) -> Vec<Option<Arc<Signature>
     let read = |builtin: &Builtin| {
         let tree = passes::parse_signature(builtin.signature()).tree;
         let resolved = lang_resolve::resolve(&tree, &prelude, &view);
-        passes::signature(&tree, &resolved, &prelude, &view).0.map(Arc::new)
+        passes::item_signature(&tree, &resolved, &prelude, &view).0.map(Arc::new)
     };
     Builtin::ALL.iter().map(read).collect()
 }
@@ -233,8 +233,8 @@ pub(super) fn type_info(db: &dyn Database, item: ItemInput) -> WithDiagnostics<T
         return WithDiagnostics { value: None, diagnostics: vec![cycle_diagnostic(db, item, tree)] };
     }
     WithDiagnostics::from_pass(
-        passes::type_info(tree, resolved(db, item), &ProgramView::with_heads_only(db)),
-        TypeInfo::fits,
+        passes::lower_type_item(tree, resolved(db, item), &ProgramView::with_heads_only(db)),
+        TypeInfo::is_within_limits,
         tree,
     )
 }
@@ -272,9 +272,9 @@ pub(super) fn let_types(db: &dyn Database, item: ItemInput) -> LetTypes {
     }
     let checked = checked(db, item);
     let mut types = passes::let_types(checked.as_deref());
-    let sizes = checked.iter().flat_map(|c| c.sizes.iter().cloned()).collect();
+    let sizes = checked.iter().flat_map(|c| c.size_values.iter().cloned()).collect();
     let all = types.len();
-    types.retain(|_, ty| ty.fits());
+    types.retain(|_, ty| ty.is_within_limits());
     let diagnostics = if types.len() < all { vec![too_large_diagnostic(tree)] } else { Vec::new() };
     LetTypes { types, sizes, diagnostics }
 }
@@ -285,12 +285,12 @@ fn no_let_types_on_cycle(_: &dyn Database, _: Id, _: ItemInput) -> LetTypes {
 
 /// Returns the typed body of an item; `None` for items without one.
 #[salsa::tracked(cycle_result = no_body_on_cycle)]
-pub(super) fn checked(db: &dyn Database, item: ItemInput) -> Option<Arc<Checked>> {
+pub(super) fn checked(db: &dyn Database, item: ItemInput) -> Option<Arc<CheckedItem>> {
     let tree = &tree(db, item).tree;
     passes::check(tree, resolved(db, item), module(db, item), &ProgramView::new(db)).map(Arc::new)
 }
 
-fn no_body_on_cycle(_: &dyn Database, _: Id, _: ItemInput) -> Option<Arc<Checked>> {
+fn no_body_on_cycle(_: &dyn Database, _: Id, _: ItemInput) -> Option<Arc<CheckedItem>> {
     None
 }
 

@@ -15,7 +15,7 @@ use super::queries::{item_diagnostics, name_span, tree};
 use super::scope::{ImportRef, NameBinding, Namespace, duplicate_bindings, import_of, pattern_names};
 use super::view::ProgramView;
 use lang_base::{Code, Diagnostic, Fix, RelatedLabel, Span};
-use lang_resolve::Names;
+use lang_resolve::NameEnv;
 use lang_resolve::suggest::did_you_mean;
 use lang_resolve::type_items::constructors;
 use lang_syntax::ast;

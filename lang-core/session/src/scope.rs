@@ -12,10 +12,9 @@ use super::queries::tree;
 use super::view::{MOST_NAMES, ProgramView};
 use lang_base::{GlobalName, ModuleName, Name, Span};
 use lang_middle::norm::RuleKind;
-use lang_resolve::names;
-use lang_resolve::suggest::Candidate;
+use lang_resolve::name_env;
+use lang_resolve::suggest::NameCandidate;
 use lang_resolve::type_items::{self, ParamUses};
-use lang_resolve::unnamed;
 use lang_syntax::ast::{self, Pat, PatId, Tree};
 use lang_syntax::split::{ItemKind, file_stem};
 
@@ -158,7 +157,7 @@ pub(super) fn pattern_names(tree: &Tree, pat: PatId, found: &mut dyn FnMut(&Name
 pub(super) fn unnamed_extents(db: &dyn Database, file: SourceFile) -> BTreeMap<Box<str>, String> {
     let mut extents = BTreeMap::new();
     for item in file.items(db).iter().filter(|i| i.kind(db) == ItemKind::Let) {
-        for (name, help) in unnamed::unnamed_extents(&tree(db, *item).tree) {
+        for (name, help) in lang_resolve::unnamed_extents::unnamed_extents(&tree(db, *item).tree) {
             extents.entry(name.as_str().into()).or_insert(help);
         }
     }
@@ -219,20 +218,20 @@ pub(super) fn values_by_name(db: &dyn Database, file: SourceFile) -> BTreeMap<Bo
 
 /// Returns the values of a file as candidates for the suggestion of a name.
 #[salsa::tracked]
-pub(super) fn value_candidates(db: &dyn Database, file: SourceFile) -> Vec<Candidate> {
-    values_by_name(db, file).keys().take(MOST_NAMES).map(|name| Candidate::new(name)).collect()
+pub(super) fn value_candidates(db: &dyn Database, file: SourceFile) -> Vec<NameCandidate> {
+    values_by_name(db, file).keys().take(MOST_NAMES).map(|name| NameCandidate::new(name)).collect()
 }
 
 /// Returns the types of a file as candidates for the suggestion of a name.
 #[salsa::tracked]
-pub(super) fn type_candidates(db: &dyn Database, file: SourceFile) -> Vec<Candidate> {
-    types_by_name(db, file).keys().take(MOST_NAMES).map(|name| Candidate::new(name)).collect()
+pub(super) fn type_candidates(db: &dyn Database, file: SourceFile) -> Vec<NameCandidate> {
+    types_by_name(db, file).keys().take(MOST_NAMES).map(|name| NameCandidate::new(name)).collect()
 }
 
 /// Returns the values of the library, by their names without case and underscores.
 #[salsa::tracked]
 pub(super) fn library_spellings(db: &dyn Database) -> BTreeMap<String, Vec<(ModuleName, Name)>> {
-    names::spellings(&ProgramView::new(db))
+    name_env::index_by_spelling(&ProgramView::new(db))
 }
 
 /// Returns the value of that name.

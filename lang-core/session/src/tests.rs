@@ -14,8 +14,8 @@ use proptest::prelude::*;
 use super::{PRELUDE, Session, Snapshot};
 use lang_base::{GlobalName, Span};
 use lang_ir::core::{DerivativeKind, FunctionKey, NoCoreFormReason};
-use lang_resolve::partials::{self, Operation};
-use lang_resolve::scalar_fn::{Domain, ScalarFn};
+use lang_resolve::partials::{self, DifferentiableOp};
+use lang_resolve::scalar_fn::{ScalarDomain, ScalarFn};
 use lang_syntax::format::format_file;
 use lang_syntax::split::ItemKind;
 
@@ -482,16 +482,16 @@ fn types_that_grow_without_bound_are_refused() {
 /// A diagnostic in a partial derivative is a mistake in the table of scalar functions.
 #[test]
 fn partial_derivatives_are_sound() {
-    let text = partials::TEXT.as_str();
+    let text = partials::SOURCE.as_str();
     assert_eq!(Session::new().diagnostics(partials::MODULE), [], "{text}");
     let formatted = format_file(text).unwrap();
     assert_eq!(formatted.text, text);
     for f in ScalarFn::ALL {
-        assert_eq!(f.accuracy().is_some(), f.domain() != Domain::Int, "{f:?}");
+        assert_eq!(f.accuracy().is_some(), f.domain() != ScalarDomain::Int, "{f:?}");
         for (k, x) in f.arguments().iter().enumerate() {
-            let name = partials::name(Operation::Scalar(*f), k);
+            let name = partials::partial_name(DifferentiableOp::Scalar(*f), k);
             let head = format!("def {}(", name.name);
-            assert_eq!(text.contains(&head), f.domain() != Domain::Int, "{f:?} by {}", x.name);
+            assert_eq!(text.contains(&head), f.domain() != ScalarDomain::Int, "{f:?} by {}", x.name);
         }
     }
 }
@@ -640,18 +640,18 @@ fn called_in(text: &str) -> Vec<String> {
 fn suggested_names_exist() {
     let session = Session::new();
     let exists = |module: &str, value: &str| session.item(&GlobalName::new(module, value)).is_some();
-    for name in lang_resolve::foreign::names() {
+    for name in lang_resolve::foreign_names::all_library_names() {
         let (module, value) = name.split_once('.').unwrap();
         assert!(exists(module, value), "the library has no `{name}`");
     }
-    for (name, help) in lang_resolve::suggest::helps() {
+    for (name, help) in lang_resolve::suggest::all_value_helps() {
         for code in help.split('`').skip(1).step_by(2) {
             for called in called_in(code) {
                 let known = match called.split_once('.') {
                     Some((module, value)) => exists(module, value),
                     // Names of one letter and `acc` represent those of the program.
                     None => {
-                        let words = lang_resolve::words::describe(&called);
+                        let words = lang_resolve::vocabulary::describe(&called);
                         called.len() == 1 || !words.is_empty() || exists(PRELUDE, &called)
                     }
                 };

@@ -10,12 +10,12 @@ use super::scope::{self, ValueBinding};
 use super::{PRELUDE, library, queries};
 use lang_base::{GlobalName, ModuleName, Name};
 use lang_resolve::builtin::Builtin;
-use lang_resolve::suggest::{letters_alone, nearest_of};
-use lang_resolve::{Names, SignatureNames, ValueRef};
+use lang_resolve::suggest::{nearest_candidate, spelling_key};
+use lang_resolve::{NameEnv, SignatureNames, ValueRef};
 use lang_sizes::predicate::Poly;
-use lang_types::env::Env;
-use lang_types::info::{TypeInfo, TypeInfoBody};
+use lang_types::env::TypeEnv;
 use lang_types::ty::{Signature, Type};
+use lang_types::type_info::{TypeInfo, TypeInfoBody};
 
 /// The most names that are searched for a suggestion, because a file may have a mistake in each of
 /// its items.
@@ -83,8 +83,8 @@ impl<'db> ProgramView<'db> {
     }
 }
 
-impl Names for ProgramView<'_> {
-    fn value(&self, module: &ModuleName, name: &str) -> Option<ValueRef> {
+impl NameEnv for ProgramView<'_> {
+    fn top_level_value(&self, module: &ModuleName, name: &str) -> Option<ValueRef> {
         let (found, value) = [module, PRELUDE].into_iter().find_map(|m| Some((m, self.own_value(m, name)?)))?;
         let global = |name: &str| GlobalName::new(found, name);
         Some(match value {
@@ -94,12 +94,12 @@ impl Names for ProgramView<'_> {
         })
     }
 
-    fn type_name(&self, module: &ModuleName, name: &str) -> Option<GlobalName> {
+    fn top_level_type(&self, module: &ModuleName, name: &str) -> Option<GlobalName> {
         let found = [module, PRELUDE].into_iter().find(|m| self.own_type(m, name).is_some())?;
         Some(GlobalName::new(found, name))
     }
 
-    fn import(&self, module: &ModuleName, alias: &str) -> Option<ModuleName> {
+    fn imported_module(&self, module: &ModuleName, alias: &str) -> Option<ModuleName> {
         let written = scope::import_named(self.db, self.file(module)?, NameKey::new(self.db, Name::from(alias)));
         written.or_else(|| {
             let known = self.knows_library(module).then(library::importable)?;
@@ -119,12 +119,12 @@ impl Names for ProgramView<'_> {
         all
     }
 
-    fn library(&self) -> Vec<ModuleName> {
+    fn library_modules(&self) -> Vec<ModuleName> {
         library::importable().map(ModuleName::from).collect()
     }
 
     fn library_values(&self, name: &str) -> Vec<(ModuleName, Name)> {
-        scope::library_spellings(self.db).get(&letters_alone(name)).cloned().unwrap_or_default()
+        scope::library_spellings(self.db).get(&spelling_key(name)).cloned().unwrap_or_default()
     }
 
     fn has_module(&self, module: &ModuleName) -> bool {
@@ -142,11 +142,11 @@ impl Names for ProgramView<'_> {
         }
     }
 
-    fn unnamed_extent(&self, module: &ModuleName, name: &str) -> Option<String> {
+    fn unnamed_extent_help(&self, module: &ModuleName, name: &str) -> Option<String> {
         scope::unnamed_extents(self.db, self.file(module)?).get(name).cloned()
     }
 
-    fn is_unread(&self, module: &ModuleName, name: &str) -> bool {
+    fn is_in_skipped_text(&self, module: &ModuleName, name: &str) -> bool {
         self.file(module).is_some_and(|file| scope::unparsed_names(self.db, file).contains(name))
     }
 
@@ -160,19 +160,19 @@ impl Names for ProgramView<'_> {
         files.flat_map(|file| scope::types_by_name(self.db, file).keys().map(Name::new)).take(MOST_NAMES).collect()
     }
 
-    fn near_value(&self, module: &ModuleName, name: &str, wanted: &dyn Fn(&str) -> bool) -> Option<String> {
+    fn closest_value(&self, module: &ModuleName, name: &str, wanted: &dyn Fn(&str) -> bool) -> Option<String> {
         let files = [PRELUDE, module].into_iter().filter_map(|m| self.file(m));
-        nearest_of(name, files.flat_map(|file| scope::value_candidates(self.db, file)).take(MOST_NAMES), wanted)
+        nearest_candidate(name, files.flat_map(|file| scope::value_candidates(self.db, file)).take(MOST_NAMES), wanted)
     }
 
-    fn near_type(&self, module: &ModuleName, name: &str, wanted: &dyn Fn(&str) -> bool) -> Option<String> {
+    fn closest_type(&self, module: &ModuleName, name: &str, wanted: &dyn Fn(&str) -> bool) -> Option<String> {
         let files = [PRELUDE, module].into_iter().filter_map(|m| self.file(m));
-        nearest_of(name, files.flat_map(|file| scope::type_candidates(self.db, file)).take(MOST_NAMES), wanted)
+        nearest_candidate(name, files.flat_map(|file| scope::type_candidates(self.db, file)).take(MOST_NAMES), wanted)
     }
 }
 
-impl Env for ProgramView<'_> {
-    fn builtin(&self, builtin: Builtin) -> Option<Arc<Signature>> {
+impl TypeEnv for ProgramView<'_> {
+    fn builtin_signature(&self, builtin: Builtin) -> Option<Arc<Signature>> {
         let k = Builtin::ALL.iter().position(|b| *b == builtin)?;
         queries::builtin_signatures(self.db).get(k).cloned().flatten()
     }
@@ -191,7 +191,7 @@ impl Env for ProgramView<'_> {
         }
     }
 
-    fn let_size(&self, name: &GlobalName) -> Option<Poly> {
+    fn let_size_value(&self, name: &GlobalName) -> Option<Poly> {
         match self.value_item(name)? {
             ValueBinding::Let(item) => queries::let_types(self.db, item).sizes.get(&name.name).cloned(),
             ValueBinding::Def(_) | ValueBinding::Ctor(..) => None,

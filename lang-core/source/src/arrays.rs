@@ -6,10 +6,10 @@ use std::collections::HashSet;
 
 use super::DerivativeMode;
 use super::constructors::PartLocation;
-use super::shape::{part_extents, print_part};
+use super::derivative_signature::{part_extents, print_part};
+use super::expression_tree::SourceExpr;
+use super::print_updates::reads_data;
 use super::table::StatementFacts;
-use super::tree::SourceExpr;
-use super::update::reads_data;
 use super::writer::{BodyWriter, ReadSource, ValueLeaves};
 use lang_base::{Name, check_cancelled};
 use lang_ir::core::{CoreType, ScalarOp, TupleLabels};

@@ -3,10 +3,10 @@
 
 use std::sync::Arc;
 
+use super::derivative_signature::{is_sole_constructor_tag, tangent_core_type};
+use super::expression_tree::SourceExpr;
 use super::names::qualified_spelling;
-use super::read::{LineCall, LineKind};
-use super::shape::{is_sole_constructor_tag, tangent_core_type};
-use super::tree::SourceExpr;
+use super::read_ssa::{LineCall, LineKind};
 use super::writer::{BodyWriter, ValueLeaves};
 use super::{DerivativeMode, NoTextReason, PrintedDerivative, callee_at_f64, derivative_ssa, printed_callee};
 use lang_ir::core::{Constant, CoreType, DerivativeKind, FunctionKey, TypeLeaf};
@@ -80,7 +80,7 @@ impl BodyWriter<'_> {
         };
         let name = format!("{}{}", callee.def.name, which.suffix());
         if callee.def.module != *self.home_module()
-            || self.name_environment().value(self.home_module(), &name).is_some()
+            || self.name_environment().top_level_value(self.home_module(), &name).is_some()
             || self.request.def.name == callee.def.name
         {
             return None;

@@ -3,18 +3,20 @@
 
 use std::collections::{HashMap, HashSet};
 
+use super::constant_propagation::{
+    ElementFact, as_constant, propagate_facts, propagate_into_poly, propagate_into_pred,
+};
+use super::constructor_patterns::{ArgumentNames, LeafRole, NamedPattern, constructor_patterns, contains_sum_type};
 use super::constructors::{merge_equal_arms, names_in_text};
 use super::definition::PrintedBody;
+use super::derivative_signature::{DerivativeSignature, NamedValue, PrintRequest};
 use super::entries::ScopeVariable;
-use super::known::{ElementFact, as_constant, propagate_facts, propagate_into_poly, propagate_into_pred};
+use super::expression_tree::SourceExpr;
 use super::merge::simplify_to_fixpoint;
 use super::names::UsedNames;
-use super::read::{LineKind, SortedAxis, StatementLine, zero_of};
-use super::regions::{CarriedLine, LoopResultLine};
-use super::shape::{DerivativeSignature, NamedValue, PrintRequest};
+use super::read_loops::{CarriedLine, LoopResultLine};
+use super::read_ssa::{LineKind, SortedAxis, StatementLine, zero_of};
 use super::table::StatementFacts;
-use super::tree::SourceExpr;
-use super::ways::{ArgumentNames, LeafRole, NamedPattern, constructor_patterns, contains_sum_type};
 use super::{DerivativeMode, PrintedDerivative};
 use lang_base::Name;
 use lang_ir::core::{Constant, SumType, TypeLeaf};

@@ -8,11 +8,11 @@ use std::sync::Arc;
 
 use super::arrays::direct_reads;
 use super::cases::constructor_mismatch_text;
-use super::known::{ElementFact, as_constant, propagate_facts};
+use super::constant_propagation::{ElementFact, as_constant, propagate_facts};
+use super::derivative_signature::{NamedValue, print_part};
+use super::expression_tree::SourceExpr;
 use super::merge::simplify_to_fixpoint;
-use super::read::zero_of;
-use super::shape::{NamedValue, print_part};
-use super::tree::SourceExpr;
+use super::read_ssa::zero_of;
 use super::writer::{BindingStrength, BodyWriter, ReadSource, ValueLeaves};
 use lang_ir::core::{Constant, CoreType, SumType, TupleLabels};
 use lang_ir::ssa::{FIRST_INDEX_LOCAL, StmtId};

@@ -5,11 +5,11 @@
 use std::collections::HashSet;
 
 use super::cases::ConstructorCase;
-use super::read::{IndexSubstitution, LineKind, ReadingScope, StatementLine};
+use super::constructor_patterns::LeafRole;
+use super::derivative_signature::{DerivativeSignature, NamedValue, PrintRequest, is_sole_constructor_tag};
+use super::expression_tree::SourceExpr;
+use super::read_ssa::{IndexSubstitution, LineKind, ReadingScope, StatementLine};
 use super::scatter::ScatterSum;
-use super::shape::{DerivativeSignature, NamedValue, PrintRequest, is_sole_constructor_tag};
-use super::tree::SourceExpr;
-use super::ways::LeafRole;
 use super::writer::{BodyWriter, ReadSource, ValueLeaves};
 use super::{NoTextReason, PrintedDerivative};
 use lang_base::Name;
@@ -316,7 +316,7 @@ impl BodyWriter<'_> {
     }
 
     /// Prints one `let` for all results of a call.
-    fn print_call_let(&mut self, v: StmtId, call: &super::read::LineCall, live: &[StmtId]) -> Option<String> {
+    fn print_call_let(&mut self, v: StmtId, call: &super::read_ssa::LineCall, live: &[StmtId]) -> Option<String> {
         let (text, ty) = match self.print_call(call) {
             Ok(found) => found,
             Err(why) => {

@@ -6,18 +6,18 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use super::cases::{self, ConstructorCase, MAX_CASES, constructor_cases, refutable_parameters};
+use super::constructor_patterns::{self, ArgumentNames, contains_sum_type};
 use super::constructors::{PartLocation, names_in_text};
-use super::grouped::{self, group_equal_cases, has_too_many_cases};
-use super::mentioned::{mentioned_lets, merge_equal_lets};
-use super::merge::{simplify_to_fixpoint, substitute_lines};
-use super::read::read_lines;
-use super::shape::{
+use super::derivative_signature::{
     DerivativeSignature, NamedValue, PrintRequest, SignatureParameter, has_real, is_sole_constructor_tag, print_part,
     tangent_core_type,
 };
+use super::expression_tree::SourceExpr;
+use super::group_cases::{self, group_equal_cases, has_too_many_cases};
+use super::merge::{simplify_to_fixpoint, substitute_lines};
+use super::prune_lets::{mentioned_lets, merge_equal_lets};
+use super::read_ssa::read_lines;
 use super::table::StatementFacts;
-use super::tree::SourceExpr;
-use super::ways::{self, ArgumentNames, contains_sum_type};
 use super::writer::{BodyWriter, prepare_writer};
 use super::{DerivativeMode, NoTextReason, PrintedDerivativeCache, derivative_ssa};
 use lang_base::{Name, Span};
@@ -27,7 +27,7 @@ use lang_ir::ssa::{Rhs, SsaFunction, Statement, StmtId, TensorAccess, statement_
 use lang_middle::ad::{is_real, real_outputs};
 use lang_middle::norm::ElabQueries;
 use lang_middle::pipeline::CalleeForms;
-use lang_resolve::Names;
+use lang_resolve::NameEnv;
 use lang_sizes::predicate::{Atom, Index, Poly, Pred};
 
 /// The derivative whose entries are shown.
@@ -218,7 +218,7 @@ impl ExpressionContext<'_> {
 pub fn entries(
     module: &dyn CalleeForms,
     bodies: &dyn ElabQueries,
-    names: &dyn Names,
+    names: &dyn NameEnv,
     callee: &Arc<FunctionKey>,
     entry: &ShownDerivative,
     around: ExpressionContext<'_>,
@@ -357,7 +357,7 @@ fn entries_of_cases(
         _ => wanted.outputs = asked.result_leaves(&head)?,
     }
     let parts = wanted.outputs.len();
-    let _ = lang_middle::norm::dead::eliminate_dead_code(&mut wanted);
+    let _ = lang_middle::norm::dce::eliminate_dead_code(&mut wanted);
     named_results_to_inputs(&mut wanted, &mut head, &around.scope_variables);
     let given = asked.bodies.body(asked.def).map(|body| ArgumentNames::from_body(&body)).unwrap_or_default();
     let plain = read_lines(&wanted, &mut StatementFacts::default())?;
@@ -400,7 +400,7 @@ impl EntryRequest<'_> {
         &self,
         case: &ConstructorCase,
         around: &ExpressionContext<'_>,
-    ) -> Result<Option<grouped::CaseEntries>, NotShownReason> {
+    ) -> Result<Option<group_cases::CaseEntries>, NotShownReason> {
         let Self { request: asked, entry, head, wanted, given, .. } = *self;
         let facts = match entry {
             ShownDerivative::Partials | ShownDerivative::Value(_) => (around.index_facts)(wanted, &[]),
@@ -463,7 +463,7 @@ impl EntryRequest<'_> {
             cotangent,
             renamed_variables: Vec::new(),
         };
-        Ok(Some(grouped::CaseEntries { entries, conditions: words, unnamed_conditions: ways }))
+        Ok(Some(group_cases::CaseEntries { entries, conditions: words, unnamed_conditions: ways }))
     }
 }
 
@@ -489,7 +489,7 @@ fn named_results_to_inputs(ssa: &mut SsaFunction, head: &mut DerivativeSignature
         head.primal_parameters.push(SignatureParameter { value: NamedValue { name, ty }, type_text: String::new() });
         ssa.stmts.iter_mut().skip(k).take(1).for_each(|s| s.rhs = Rhs::Input(input));
     }
-    let _ = lang_middle::norm::dead::eliminate_dead_code(ssa);
+    let _ = lang_middle::norm::dce::eliminate_dead_code(ssa);
 }
 
 /// Returns the parameters, and the results whose entries are shown.
@@ -564,8 +564,10 @@ impl<'w> BodyWriter<'w> {
                     continue;
                 }
                 let (base, path) = match case.leaf_role(param, &leaf.path) {
-                    Some(ways::LeafRole::Part(base, path)) => (base, path),
-                    Some(ways::LeafRole::Tag(_) | ways::LeafRole::OtherConstructor) => continue,
+                    Some(constructor_patterns::LeafRole::Part(base, path)) => (base, path),
+                    Some(constructor_patterns::LeafRole::Tag(_) | constructor_patterns::LeafRole::OtherConstructor) => {
+                        continue;
+                    }
                     None => (base.clone(), leaf.path),
                 };
                 let around = (around.indices, begins.as_slice());

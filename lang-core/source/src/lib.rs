@@ -25,33 +25,33 @@
 #![forbid(unsafe_code)]
 
 mod arrays;
+mod axis_names;
 mod call;
 mod cases;
-mod checks;
+mod constant_propagation;
+mod constructor_patterns;
 mod constructors;
+mod cross_line_rules;
 mod definition;
+mod derivative_signature;
 mod entries;
-mod grouped;
-mod hints;
-mod known;
-mod mentioned;
+mod expression_tree;
+mod group_cases;
 mod merge;
 mod names;
-mod parts;
-mod predicate;
-mod read;
-mod regions;
-mod repeat;
+mod print_expressions;
+mod print_loop_results;
+mod print_loops;
+mod print_predicate;
+mod print_updates;
+mod prune_lets;
+mod read_loops;
+mod read_ssa;
+mod redundant_checks;
 mod rules;
 mod scatter;
-mod shape;
-mod shorten;
 mod sums;
 mod table;
-mod text;
-mod tree;
-mod update;
-mod ways;
 mod writer;
 
 use std::cell::RefCell;
@@ -68,9 +68,9 @@ use lang_ir::ssa::{SsaFunction, StmtId};
 use lang_middle::ad::{real_inputs, real_outputs};
 use lang_middle::norm::ElabQueries;
 use lang_middle::pipeline::CalleeForms;
-use lang_resolve::Names;
+use lang_resolve::NameEnv;
 use lang_types::ty::Type;
-pub use mentioned::mentioned_lets;
+pub use prune_lets::mentioned_lets;
 
 /// The kind of a derivative.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -227,7 +227,7 @@ pub fn derivative_ssa(
 pub fn print_derivative(
     module: &dyn CalleeForms,
     bodies: &dyn ElabQueries,
-    names: &dyn Names,
+    names: &dyn NameEnv,
     def: &GlobalName,
     text: &str,
     which: DerivativeMode,
@@ -238,7 +238,7 @@ pub fn print_derivative(
 fn print_with_cache(
     module: &dyn CalleeForms,
     bodies: &dyn ElabQueries,
-    names: &dyn Names,
+    names: &dyn NameEnv,
     shelf: &PrintedDerivativeCache,
     def: &GlobalName,
     text: &str,
@@ -247,7 +247,7 @@ fn print_with_cache(
     let Some(callee) = callee_at_f64(bodies, def) else { return Ok(DerivativeText::NotReal) };
     let Some(ssa) = derivative_ssa(module, &callee, which)? else { return Ok(DerivativeText::NotReal) };
     let stages = module.stages(&callee)?;
-    let asked = shape::PrintRequest {
+    let asked = derivative_signature::PrintRequest {
         module,
         bodies,
         names,
@@ -272,7 +272,11 @@ fn print_with_cache(
 
 /// Returns the printed derivative of a callee of the derivative that is being printed, if it has a
 /// text.
-fn printed_callee(asked: &shape::PrintRequest<'_>, def: &GlobalName, which: DerivativeMode) -> PrintedCallee {
+fn printed_callee(
+    asked: &derivative_signature::PrintRequest<'_>,
+    def: &GlobalName,
+    which: DerivativeMode,
+) -> PrintedCallee {
     let key = (def.clone(), which);
     if let Some(known) = asked.cache.0.borrow().get(&key) {
         return known.clone();

@@ -7,10 +7,10 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::read::{ArrayUpdate, LineCall, LineKind, StatementLine};
+use super::expression_tree::SourceExpr;
+use super::read_ssa::{ArrayUpdate, LineCall, LineKind, StatementLine};
 use super::rules::{simplify, simplify_predicate, with_assumption, with_index_ranges};
 use super::table::StatementFacts;
-use super::tree::SourceExpr;
 use lang_base::{BackgroundDrop, check_cancelled};
 use lang_ir::core::FunctionKey;
 use lang_ir::ssa::StmtId;

@@ -4,8 +4,8 @@
 use std::collections::HashSet;
 
 use lang_base::Name;
-use lang_resolve::Names;
-use lang_resolve::words;
+use lang_resolve::NameEnv;
+use lang_resolve::vocabulary;
 use lang_syntax::lexer::{Token, lex};
 
 /// The names for indices whose axis has no hint, in order of preference.
@@ -65,12 +65,12 @@ impl UsedNames {
 /// Returns whether the text can name a variable: one name token that is not a word of the language.
 fn is_name(text: &str) -> bool {
     matches!(lex(text).tokens.as_slice(), [one] if matches!(&one.token, Token::Name(_)))
-        && !words::all().any(|word| word == text)
+        && !vocabulary::all_words().any(|word| word == text)
 }
 
 /// Returns the name of another item as the module `home` writes it; `None` if `home` does not
 /// import its module.
-pub(super) fn qualified_spelling(names: &dyn Names, home: &Name, of: &lang_base::GlobalName) -> Option<String> {
+pub(super) fn qualified_spelling(names: &dyn NameEnv, home: &Name, of: &lang_base::GlobalName) -> Option<String> {
     if of.module == *home || of.module.is_empty() {
         return Some(of.name.to_string());
     }

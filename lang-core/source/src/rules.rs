@@ -6,9 +6,9 @@
 //! No rule increases the work. The rules assume that sums and products may be reassociated, that
 //! products distribute over sums, and the identities of [`super::tree`].
 
+use super::expression_tree::{ReductionExpr, SourceExpr};
 use super::sums::simplify_sum;
 use super::table::StatementFacts;
-use super::tree::{ReductionExpr, SourceExpr};
 use lang_base::check_cancelled;
 use lang_ir::core::{Constant, ScalarOp};
 use lang_sizes::predicate::{Atom, FactContext, Index, Poly, Pred};

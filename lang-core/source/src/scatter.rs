@@ -3,7 +3,7 @@
 //! of range. Other terms of the element replace the zeros. A place may be relative to that of a
 //! chosen element: `[i == j + k[j]]` with an `argmax` `k[j]`.
 
-use super::tree::SourceExpr;
+use super::expression_tree::SourceExpr;
 use super::writer::BodyWriter;
 use lang_ir::ssa::StmtId;
 use lang_resolve::ValueRef;
@@ -113,7 +113,7 @@ impl BodyWriter<'_> {
     /// Returns whether the sum can be a call: the library function is visible, and its places are
     /// known to be valid or are checked by the call.
     fn is_callable_scatter(&self, found: &ScatterSum) -> bool {
-        let known = self.name_environment().value(self.home_module(), SCATTER_ADD);
+        let known = self.name_environment().top_level_value(self.home_module(), SCATTER_ADD);
         let ours = matches!(known, Some(ValueRef::Def(name)) if name.module.is_empty());
         // A chosen element exists, so its place is valid.
         let line = self.lines.get(found.location_array.0 as usize).and_then(|l| l.element());

@@ -3,9 +3,9 @@
 //! contributes no term, whereas an expression around brackets does. The rules respect that
 //! difference. [`super::rules`] calls this module for each sum.
 
+use super::expression_tree::SourceExpr;
 use super::rules::{assume_with_strict_bounds, simplify, with_assumption};
 use super::table::StatementFacts;
-use super::tree::SourceExpr;
 use lang_sizes::predicate::{FactContext, Index, Poly, Pred};
 
 /// Simplifies the sum of these terms.

@@ -2,9 +2,9 @@
 //! not finite because a range is empty. Module [`super::read`] fills the table; the rules of
 //! [`super::rules`] and [`super::sums`] read it.
 
-use super::regions::LoopRegion;
+use super::expression_tree::SourceExpr;
+use super::read_loops::LoopRegion;
 use super::rules::{with_assumption, with_index_ranges};
-use super::tree::SourceExpr;
 use lang_ir::core::ScalarOp;
 use lang_ir::ssa::{FIRST_INDEX_LOCAL, StmtId};
 use lang_sizes::predicate::{Atom, FactContext, Index, LocalId, Poly, Pred};

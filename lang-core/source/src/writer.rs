@@ -9,18 +9,18 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use super::axis_names::AxisNames;
 use super::cases::{ConstructorCase, MAX_BODIES, MAX_CASES, constructor_cases, match_over_cases};
+use super::constructor_patterns::ArgumentNames;
 use super::constructors::KnownConstructor;
 use super::definition::{PrintedBody, assemble_definition};
+use super::derivative_signature::{DerivativeSignature, NamedValue, PrintRequest};
 use super::entries::EntryReader;
-use super::hints::AxisNames;
+use super::expression_tree::SourceExpr;
 use super::merge::LineMerger;
 use super::names::{UsedNames, qualified_spelling};
-use super::read::{StatementLine, read_lines};
-use super::shape::{DerivativeSignature, NamedValue, PrintRequest};
+use super::read_ssa::{StatementLine, read_lines};
 use super::table::StatementFacts;
-use super::tree::SourceExpr;
-use super::ways::ArgumentNames;
 use super::{NoTextReason, PrintedDerivative};
 use lang_base::{BackgroundDrop, Code, GlobalName, Name};
 use lang_ir::core::{CheckFailure, FunctionKey};
@@ -28,7 +28,7 @@ use lang_ir::origin::DceOutcome;
 use lang_ir::ssa::{FIRST_INDEX_LOCAL, Rhs, RuntimeCheck, SsaFunction, StmtId, for_each_pred_read};
 use lang_middle::norm::{CONSTRUCTOR_MISMATCH, ElabQueries};
 use lang_middle::pipeline::CalleeForms;
-use lang_resolve::Names;
+use lang_resolve::NameEnv;
 use lang_sizes::predicate::{FactContext, Index, LocalId, Poly, Pred};
 
 /// The binding strength of a text. A text needs parentheses where a higher level is required.
@@ -107,7 +107,7 @@ pub(super) fn print_definition(asked: &PrintRequest<'_>) -> Result<PrintedDeriva
     let parts = wanted.outputs.len();
     wanted.outputs.extend(asked.result_tags(&head));
     let before = wanted.outputs.iter().take(parts).map(|(_, v)| *v).collect();
-    let fates = lang_middle::norm::dead::eliminate_dead_code(&mut wanted);
+    let fates = lang_middle::norm::dce::eliminate_dead_code(&mut wanted);
     let given = asked.bodies.body(asked.def).map(|body| ArgumentNames::from_body(&body)).unwrap_or_default();
     let plain = BackgroundDrop::new(read_lines(&wanted, &mut StatementFacts::default())?);
     let mut all = constructor_cases(asked, &head, &wanted, &plain, &given, (&[], MAX_CASES));
@@ -170,7 +170,7 @@ pub(super) fn prepare_writer<'a>(
     }
     let sizes: Vec<Poly> = wanted.sizes.iter().map(|l| Poly::atom(wanted.vars.atom(*l))).collect();
     let mut context = FactContext::new(&sizes);
-    wanted.checks = super::checks::irredundant_checks(&wanted, &context);
+    wanted.checks = super::redundant_checks::irredundant_checks(&wanted, &context);
     [&fits].into_iter().chain(facts).for_each(|p| context.assume(p));
     let mut roots: Vec<StmtId> = wanted.outputs.iter().map(|(_, v)| *v).collect();
     for check in &wanted.checks {
@@ -256,7 +256,7 @@ impl BodyWriter<'_> {
         self.request.module.ssa(callee)
     }
 
-    pub(super) fn name_environment(&self) -> &dyn Names {
+    pub(super) fn name_environment(&self) -> &dyn NameEnv {
         self.request.names
     }
 

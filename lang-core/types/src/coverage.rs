@@ -13,7 +13,7 @@
 //! The checker calls [`check`] in the end, when all types are known: for each `match`, and for each
 //! pattern that must be irrefutable.
 
-use super::tree::Pat;
+use super::tree::TypedPattern;
 use super::ty::{Scalar, Type};
 use lang_base::Name;
 
@@ -30,7 +30,7 @@ const MAX_MISSING: usize = 3;
 
 /// The faults of the arms of a `match`.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
-pub struct Coverage {
+pub struct CoverageReport {
     /// Values that no arm matches, as patterns that a user would write; at most three.
     pub missing: Vec<String>,
     /// The arms that match nothing beyond those before them.
@@ -41,7 +41,7 @@ pub struct Coverage {
 
 /// Returns the constructors of a sum type in order, with the types of their arguments; `None` if it
 /// has errors.
-pub type Ctors<'a> = &'a dyn Fn(&Type) -> Option<Vec<(Name, Vec<Type>)>>;
+pub type CtorLookup<'a> = &'a dyn Fn(&Type) -> Option<Vec<(Name, Vec<Type>)>>;
 
 /// Checks the arms of a `match` on a value of type `ty`.
 ///
@@ -49,29 +49,29 @@ pub type Ctors<'a> = &'a dyn Fn(&Type) -> Option<Vec<(Name, Vec<Type>)>>;
 /// elsewhere. If the budget is exhausted, the match is too large, unless one arm matches every
 /// value.
 #[must_use]
-pub fn check(ty: &Type, arms: &[&Pat], ctors: Ctors) -> Coverage {
-    let mut explorer = Explorer {
+pub fn check_match(ty: &Type, arms: &[&TypedPattern], ctors: CtorLookup) -> CoverageReport {
+    let mut explorer = CoverageExplorer {
         ctors,
-        places: vec![Place { ty: ty.clone(), known: Known::Nothing }],
+        places: vec![ValuePlace { ty: ty.clone(), known: PlaceKnowledge::Nothing }],
         reached: vec![false; arms.len()],
         missing: Vec::new(),
         work: MAX_WORK,
     };
     let rows = arms.iter().enumerate().map(|(arm, pat)| {
-        let mut row = Row { arm, asks: Vec::new() };
-        row.ask(0, pat);
+        let mut row = PatternRow { arm, tests: Vec::new() };
+        row.add_test(0, pat);
         row
     });
     match explorer.explore(rows.collect(), 0) {
-        Ok(()) => Coverage {
+        Ok(()) => CoverageReport {
             missing: explorer.missing,
             redundant: explorer.reached.iter().enumerate().filter(|(_, r)| !**r).map(|(arm, _)| arm).collect(),
             too_large: false,
         },
-        Err(Stop::Mismatch) => Coverage::default(),
-        Err(Stop::TooLong) => {
-            let covered = arms.iter().any(|arm| asks_nothing(arm));
-            Coverage { too_large: !covered, ..Coverage::default() }
+        Err(ExplorationStop::Mismatch) => CoverageReport::default(),
+        Err(ExplorationStop::LimitExceeded) => {
+            let covered = arms.iter().any(|arm| is_catch_all(arm));
+            CoverageReport { too_large: !covered, ..CoverageReport::default() }
         }
     }
 }
@@ -79,48 +79,48 @@ pub fn check(ty: &Type, arms: &[&Pat], ctors: Ctors) -> Coverage {
 /// Returns a value of the type that the pattern does not match, or `None` if the pattern is
 /// irrefutable.
 #[must_use]
-pub fn irrefutable(ty: &Type, pat: &Pat, ctors: Ctors) -> Option<String> {
-    let found = check(ty, &[pat], ctors);
+pub fn refutation_witness(ty: &Type, pat: &TypedPattern, ctors: CtorLookup) -> Option<String> {
+    let found = check_match(ty, &[pat], ctors);
     found.missing.into_iter().next().or_else(|| found.too_large.then(|| "_".into()))
 }
 
 /// Returns whether the pattern matches every value of every type.
-fn asks_nothing(pat: &Pat) -> bool {
+fn is_catch_all(pat: &TypedPattern) -> bool {
     match pat {
-        Pat::Wild | Pat::Bind(_) => true,
-        Pat::Sized(_, pat) => asks_nothing(pat),
-        Pat::Tuple(pats) => pats.iter().all(asks_nothing),
-        Pat::Record(fields) => fields.iter().all(|(_, pat)| asks_nothing(pat)),
-        Pat::Ctor(..) | Pat::Int(_) | Pat::Bool(_) => false,
+        TypedPattern::Wild | TypedPattern::Bind(_) => true,
+        TypedPattern::Sized(_, pat) => is_catch_all(pat),
+        TypedPattern::Tuple(pats) => pats.iter().all(is_catch_all),
+        TypedPattern::Record(fields) => fields.iter().all(|(_, pat)| is_catch_all(pat)),
+        TypedPattern::Ctor(..) | TypedPattern::Int(_) | TypedPattern::Bool(_) => false,
     }
 }
 
 /// The reason why an exploration ends early.
-enum Stop {
+enum ExplorationStop {
     /// A pattern does not fit its type.
     Mismatch,
     /// A limit was exceeded.
-    TooLong,
+    LimitExceeded,
 }
 
 /// A place in the matched value. Place 0 is the value; the others are parts of earlier places.
-struct Place {
+struct ValuePlace {
     ty: Type,
-    known: Known,
+    known: PlaceKnowledge,
 }
 
 /// The facts about a place on the current path.
-enum Known {
+enum PlaceKnowledge {
     Nothing,
     /// Its outermost form, and the places of its parts.
-    Form(Form, std::ops::Range<usize>),
+    Form(ValueForm, std::ops::Range<usize>),
     /// One of these constructors, with their numbers of arguments.
     OneOf(Vec<(Name, usize)>),
 }
 
 /// The outermost form of a value or pattern.
 #[derive(Clone, PartialEq, Eq, Debug)]
-enum Form {
+enum ValueForm {
     /// A tuple or record, which has a single form.
     Product,
     Ctor(u32),
@@ -130,42 +130,46 @@ enum Form {
 
 /// An arm with its remaining tests.
 #[derive(Clone)]
-struct Row<'p> {
+struct PatternRow<'p> {
     arm: usize,
     /// The patterns other than wildcards, with the places that they test.
-    asks: Vec<(usize, &'p Pat)>,
+    tests: Vec<(usize, &'p TypedPattern)>,
 }
 
-impl<'p> Row<'p> {
-    fn ask(&mut self, place: usize, pat: &'p Pat) {
+impl<'p> PatternRow<'p> {
+    fn add_test(&mut self, place: usize, pat: &'p TypedPattern) {
         match pat {
-            Pat::Wild | Pat::Bind(_) => {}
-            Pat::Sized(_, pat) => self.ask(place, pat),
-            _ => self.asks.push((place, pat)),
+            TypedPattern::Wild | TypedPattern::Bind(_) => {}
+            TypedPattern::Sized(_, pat) => self.add_test(place, pat),
+            _ => self.tests.push((place, pat)),
         }
     }
 
-    fn asked(&self, place: usize) -> Option<&'p Pat> {
-        self.asks.iter().find(|ask| ask.0 == place).map(|ask| ask.1)
+    fn test_at(&self, place: usize) -> Option<&'p TypedPattern> {
+        self.tests.iter().find(|ask| ask.0 == place).map(|ask| ask.1)
     }
 
     /// Specialises the row to values where the place has this form and its parts are at `parts`.
     /// `None` if the row requires another form.
-    fn specialise(&self, place: usize, form: &Form, parts: usize) -> Option<Self> {
-        let Some(pat) = self.asked(place) else { return Some(self.clone()) };
+    fn specialise(&self, place: usize, form: &ValueForm, parts: usize) -> Option<Self> {
+        let Some(pat) = self.test_at(place) else { return Some(self.clone()) };
         if form_of(pat) != Some(form.clone()) {
             return None;
         }
-        let mut row = Row { arm: self.arm, asks: Vec::with_capacity(self.asks.len() + 2) };
+        let mut row = PatternRow { arm: self.arm, tests: Vec::with_capacity(self.tests.len() + 2) };
         // The parts replace the whole in the list, so that patterns are tested left to right.
-        for &(at, ask) in &self.asks {
+        for &(at, ask) in &self.tests {
             if at != place {
-                row.asks.push((at, ask));
+                row.tests.push((at, ask));
                 continue;
             }
             match ask {
-                Pat::Ctor(_, pats) | Pat::Tuple(pats) => (parts..).zip(pats).for_each(|(at, pat)| row.ask(at, pat)),
-                Pat::Record(fields) => fields.iter().for_each(|(k, pat)| row.ask(parts + *k as usize, pat)),
+                TypedPattern::Ctor(_, pats) | TypedPattern::Tuple(pats) => {
+                    (parts..).zip(pats).for_each(|(at, pat)| row.add_test(at, pat))
+                }
+                TypedPattern::Record(fields) => {
+                    fields.iter().for_each(|(k, pat)| row.add_test(parts + *k as usize, pat))
+                }
                 _ => {}
             }
         }
@@ -173,143 +177,166 @@ impl<'p> Row<'p> {
     }
 }
 
-fn form_of(pat: &Pat) -> Option<Form> {
+fn form_of(pat: &TypedPattern) -> Option<ValueForm> {
     match pat {
-        Pat::Wild | Pat::Bind(_) | Pat::Sized(..) => None,
-        Pat::Ctor(k, _) => Some(Form::Ctor(*k)),
-        Pat::Tuple(_) | Pat::Record(_) => Some(Form::Product),
-        Pat::Int(v) => Some(Form::Int(*v)),
-        Pat::Bool(v) => Some(Form::Bool(*v)),
+        TypedPattern::Wild | TypedPattern::Bind(_) | TypedPattern::Sized(..) => None,
+        TypedPattern::Ctor(k, _) => Some(ValueForm::Ctor(*k)),
+        TypedPattern::Tuple(_) | TypedPattern::Record(_) => Some(ValueForm::Product),
+        TypedPattern::Int(v) => Some(ValueForm::Int(*v)),
+        TypedPattern::Bool(v) => Some(ValueForm::Bool(*v)),
     }
 }
 
 /// Returns whether a pattern of this kind can match a value of the type.
-fn may_be(ty: &Type, pat: &Pat) -> bool {
+fn can_match(ty: &Type, pat: &TypedPattern) -> bool {
     match pat {
-        Pat::Wild | Pat::Bind(_) | Pat::Sized(..) => true,
-        Pat::Ctor(..) => matches!(ty, Type::Data(..)),
-        Pat::Tuple(_) => matches!(ty, Type::Tuple(_)),
-        Pat::Record(_) => matches!(ty, Type::Record(_)),
-        Pat::Int(_) => *ty == Type::I64,
-        Pat::Bool(_) => matches!(ty, Type::Scalar(Scalar::Bool)),
+        TypedPattern::Wild | TypedPattern::Bind(_) | TypedPattern::Sized(..) => true,
+        TypedPattern::Ctor(..) => matches!(ty, Type::Data(..)),
+        TypedPattern::Tuple(_) => matches!(ty, Type::Tuple(_)),
+        TypedPattern::Record(_) => matches!(ty, Type::Record(_)),
+        TypedPattern::Int(_) => *ty == Type::I64,
+        TypedPattern::Bool(_) => matches!(ty, Type::Scalar(Scalar::Bool)),
     }
 }
 
-struct Explorer<'a> {
-    ctors: Ctors<'a>,
-    places: Vec<Place>,
+struct CoverageExplorer<'a> {
+    ctors: CtorLookup<'a>,
+    places: Vec<ValuePlace>,
     reached: Vec<bool>,
     missing: Vec<String>,
     work: usize,
 }
 
-impl Explorer<'_> {
+impl CoverageExplorer<'_> {
     /// Explores the values of the current path, which the rows may match.
-    fn explore(&mut self, rows: Vec<Row>, depth: usize) -> Result<(), Stop> {
-        let cost = rows.iter().map(|row| 1 + row.asks.len()).sum();
-        self.work = self.work.checked_sub(cost).ok_or(Stop::TooLong)?;
+    fn explore(&mut self, rows: Vec<PatternRow>, depth: usize) -> Result<(), ExplorationStop> {
+        let cost = rows.iter().map(|row| 1 + row.tests.len()).sum();
+        self.work = self.work.checked_sub(cost).ok_or(ExplorationStop::LimitExceeded)?;
         let Some(first) = rows.first() else {
-            self.note_missing();
+            self.record_missing();
             return Ok(());
         };
-        let Some(&(place, _)) = first.asks.first() else {
+        let Some(&(place, _)) = first.tests.first() else {
             if let Some(reached) = self.reached.get_mut(first.arm) {
                 *reached = true;
             }
             return Ok(());
         };
         if depth > MAX_DEPTH {
-            return Err(Stop::TooLong);
+            return Err(ExplorationStop::LimitExceeded);
         }
-        let ty = self.places.get(place).ok_or(Stop::Mismatch)?.ty.clone();
-        let mut asked: Vec<Form> = Vec::new();
-        for pat in rows.iter().filter_map(|row| row.asked(place)) {
-            let form = form_of(pat).filter(|_| may_be(&ty, pat)).ok_or(Stop::Mismatch)?;
-            self.work = self.work.checked_sub(1 + asked.len() / 8).ok_or(Stop::TooLong)?;
+        let ty = self.places.get(place).ok_or(ExplorationStop::Mismatch)?.ty.clone();
+        let mut asked: Vec<ValueForm> = Vec::new();
+        for pat in rows.iter().filter_map(|row| row.test_at(place)) {
+            let form = form_of(pat).filter(|_| can_match(&ty, pat)).ok_or(ExplorationStop::Mismatch)?;
+            self.work = self.work.checked_sub(1 + asked.len() / 8).ok_or(ExplorationStop::LimitExceeded)?;
             if !asked.contains(&form) {
                 asked.push(form);
             }
         }
         match &ty {
-            Type::Tuple(parts) => self.follow(&rows, place, &Form::Product, parts.to_vec(), depth),
+            Type::Tuple(parts) => self.explore_form(&rows, place, &ValueForm::Product, parts.to_vec(), depth),
             Type::Record(fields) => {
                 let parts = fields.iter().map(|f| f.1.clone()).collect();
-                self.follow(&rows, place, &Form::Product, parts, depth)
+                self.explore_form(&rows, place, &ValueForm::Product, parts, depth)
             }
             Type::Data(..) => {
-                let all = (self.ctors)(&ty).ok_or(Stop::Mismatch)?;
-                let known = |form: &Form| matches!(form, Form::Ctor(k) if (*k as usize) < all.len());
+                let all = (self.ctors)(&ty).ok_or(ExplorationStop::Mismatch)?;
+                let known = |form: &ValueForm| matches!(form, ValueForm::Ctor(k) if (*k as usize) < all.len());
                 if !asked.iter().all(known) {
-                    return Err(Stop::Mismatch);
+                    return Err(ExplorationStop::Mismatch);
                 }
                 let mut rest = Vec::new();
                 for (k, (name, args)) in (0..).zip(all) {
-                    if asked.contains(&Form::Ctor(k)) {
-                        self.follow(&rows, place, &Form::Ctor(k), args, depth)?;
+                    if asked.contains(&ValueForm::Ctor(k)) {
+                        self.explore_form(&rows, place, &ValueForm::Ctor(k), args, depth)?;
                     } else {
                         rest.push((name, args.len()));
                     }
                 }
-                if rest.is_empty() { Ok(()) } else { self.leave(&rows, place, Known::OneOf(rest), depth) }
+                if rest.is_empty() {
+                    Ok(())
+                } else {
+                    self.explore_other_forms(&rows, place, PlaceKnowledge::OneOf(rest), depth)
+                }
             }
             Type::Scalar(Scalar::Bool) => {
                 for value in [true, false] {
-                    self.follow(&rows, place, &Form::Bool(value), Vec::new(), depth)?;
+                    self.explore_form(&rows, place, &ValueForm::Bool(value), Vec::new(), depth)?;
                 }
                 Ok(())
             }
             Type::Scalar(_) => {
                 for form in asked {
-                    self.follow(&rows, place, &form, Vec::new(), depth)?;
+                    self.explore_form(&rows, place, &form, Vec::new(), depth)?;
                 }
-                self.leave(&rows, place, Known::Nothing, depth)
+                self.explore_other_forms(&rows, place, PlaceKnowledge::Nothing, depth)
             }
-            _ => Err(Stop::Mismatch),
+            _ => Err(ExplorationStop::Mismatch),
         }
     }
 
     /// Explores the values where the place has this form.
-    fn follow(&mut self, rows: &[Row], place: usize, form: &Form, parts: Vec<Type>, depth: usize) -> Result<(), Stop> {
+    fn explore_form(
+        &mut self,
+        rows: &[PatternRow],
+        place: usize,
+        form: &ValueForm,
+        parts: Vec<Type>,
+        depth: usize,
+    ) -> Result<(), ExplorationStop> {
         let start = self.places.len();
-        self.work = self.work.checked_sub(rows.len() + parts.len()).ok_or(Stop::TooLong)?;
-        for pat in rows.iter().filter_map(|row| row.asked(place)) {
+        self.work = self.work.checked_sub(rows.len() + parts.len()).ok_or(ExplorationStop::LimitExceeded)?;
+        for pat in rows.iter().filter_map(|row| row.test_at(place)) {
             let fits = match pat {
-                Pat::Ctor(_, pats) | Pat::Tuple(pats) => pats.len() == parts.len(),
-                Pat::Record(fields) => fields.iter().all(|f| (f.0 as usize) < parts.len()),
+                TypedPattern::Ctor(_, pats) | TypedPattern::Tuple(pats) => pats.len() == parts.len(),
+                TypedPattern::Record(fields) => fields.iter().all(|f| (f.0 as usize) < parts.len()),
                 _ => true,
             };
             if !fits && form_of(pat).as_ref() == Some(form) {
-                return Err(Stop::Mismatch);
+                return Err(ExplorationStop::Mismatch);
             }
         }
-        self.places.extend(parts.into_iter().map(|ty| Place { ty, known: Known::Nothing }));
-        let known = Known::Form(form.clone(), start..self.places.len());
+        self.places.extend(parts.into_iter().map(|ty| ValuePlace { ty, known: PlaceKnowledge::Nothing }));
+        let known = PlaceKnowledge::Form(form.clone(), start..self.places.len());
         let rows = rows.iter().filter_map(|row| row.specialise(place, form, start)).collect();
-        self.with(place, known, rows, depth)?;
+        self.explore_with_knowledge(place, known, rows, depth)?;
         self.places.truncate(start);
         Ok(())
     }
 
     /// Explores the values where the place has none of the forms that rows require.
-    fn leave(&mut self, rows: &[Row], place: usize, known: Known, depth: usize) -> Result<(), Stop> {
-        let rows = rows.iter().filter(|row| row.asked(place).is_none()).cloned().collect();
-        self.with(place, known, rows, depth)
+    fn explore_other_forms(
+        &mut self,
+        rows: &[PatternRow],
+        place: usize,
+        known: PlaceKnowledge,
+        depth: usize,
+    ) -> Result<(), ExplorationStop> {
+        let rows = rows.iter().filter(|row| row.test_at(place).is_none()).cloned().collect();
+        self.explore_with_knowledge(place, known, rows, depth)
     }
 
-    fn with(&mut self, place: usize, known: Known, rows: Vec<Row>, depth: usize) -> Result<(), Stop> {
+    fn explore_with_knowledge(
+        &mut self,
+        place: usize,
+        known: PlaceKnowledge,
+        rows: Vec<PatternRow>,
+        depth: usize,
+    ) -> Result<(), ExplorationStop> {
         if let Some(p) = self.places.get_mut(place) {
             p.known = known;
         }
         self.explore(rows, depth + 1)?;
         if let Some(p) = self.places.get_mut(place) {
-            p.known = Known::Nothing;
+            p.known = PlaceKnowledge::Nothing;
         }
         Ok(())
     }
 
-    fn note_missing(&mut self) {
+    fn record_missing(&mut self) {
         if self.missing.len() < MAX_MISSING {
-            for text in self.show(0) {
+            for text in self.show_place(0) {
                 if self.missing.len() < MAX_MISSING && !self.missing.contains(&text) {
                     self.missing.push(text);
                 }
@@ -319,19 +346,21 @@ impl Explorer<'_> {
 
     /// Prints the values at a place as patterns; several if the constructor is not fixed. The
     /// recursion is as deep as the patterns.
-    fn show(&self, place: usize) -> Vec<String> {
-        let Some(Place { ty, known }) = self.places.get(place) else { return Vec::new() };
+    fn show_place(&self, place: usize) -> Vec<String> {
+        let Some(ValuePlace { ty, known }) = self.places.get(place) else { return Vec::new() };
         match known {
-            Known::Nothing => vec!["_".into()],
-            Known::OneOf(ctors) => {
-                ctors.iter().take(MAX_MISSING).map(|(name, arity)| applied(name, &vec!["_".into(); *arity])).collect()
-            }
-            Known::Form(Form::Int(v), _) => vec![v.to_string()],
-            Known::Form(Form::Bool(v), _) => vec![v.to_string()],
-            Known::Form(form, parts) => {
+            PlaceKnowledge::Nothing => vec!["_".into()],
+            PlaceKnowledge::OneOf(ctors) => ctors
+                .iter()
+                .take(MAX_MISSING)
+                .map(|(name, arity)| show_applied(name, &vec!["_".into(); *arity]))
+                .collect(),
+            PlaceKnowledge::Form(ValueForm::Int(v), _) => vec![v.to_string()],
+            PlaceKnowledge::Form(ValueForm::Bool(v), _) => vec![v.to_string()],
+            PlaceKnowledge::Form(form, parts) => {
                 let mut all: Vec<Vec<String>> = vec![Vec::new()];
                 for part in parts.clone() {
-                    let options = self.show(part);
+                    let options = self.show_place(part);
                     let longer = |made: &Vec<String>| -> Vec<Vec<String>> {
                         options.iter().map(|o| made.iter().chain([o]).cloned().collect()).collect()
                     };
@@ -348,11 +377,11 @@ impl Explorer<'_> {
         }
     }
 
-    fn show_form(&self, ty: &Type, form: &Form, parts: &[String]) -> String {
+    fn show_form(&self, ty: &Type, form: &ValueForm, parts: &[String]) -> String {
         match (form, ty) {
-            (Form::Ctor(k), _) => {
+            (ValueForm::Ctor(k), _) => {
                 let name = (self.ctors)(ty).and_then(|all| Some(all.get(*k as usize)?.0.clone()));
-                applied(&name.unwrap_or_default(), parts)
+                show_applied(&name.unwrap_or_default(), parts)
             }
             _ if !parts.is_empty() && parts.iter().all(|p| p == "_") => "_".into(),
             (_, Type::Record(fields)) => {
@@ -364,7 +393,7 @@ impl Explorer<'_> {
     }
 }
 
-fn applied(name: &str, args: &[String]) -> String {
+fn show_applied(name: &str, args: &[String]) -> String {
     if args.is_empty() { name.into() } else { format!("{name}({})", args.join(", ")) }
 }
 

@@ -1,7 +1,7 @@
 //! **Free variables** of the expressions of a body: the locals that an expression reads and does
 //! not bind, and the top-level functions that it mentions.
 
-use super::tree::{Body, Expr, TId};
+use super::tree::{TypedBody, TypedExpr, TypedId};
 use super::ty::Type;
 use lang_base::GlobalName;
 use lang_sizes::predicate::{Atom, LocalId, Poly};
@@ -9,12 +9,12 @@ use lang_sizes::predicate::{Atom, LocalId, Poly};
 /// Returns the top-level `let`s with functions that an expression of a body mentions, with their
 /// types.
 #[must_use]
-pub fn mentioned(body: &Body, root: TId) -> Vec<(GlobalName, Type)> {
+pub fn mentioned(body: &TypedBody, root: TypedId) -> Vec<(GlobalName, Type)> {
     let mut found: Vec<(GlobalName, Type)> = Vec::new();
     let mut open = vec![root];
     while let Some(id) = open.pop() {
         let node = &body.nodes[id];
-        if let Expr::Global(name) = &node.kind
+        if let TypedExpr::Global(name) = &node.kind
             && has_function(&node.ty)
             && !found.iter().any(|(known, _)| known == name)
         {
@@ -41,7 +41,7 @@ fn has_function(ty: &Type) -> bool {
 /// Returns the locals that an expression of a body reads and does not bind, including those in its
 /// types.
 #[must_use]
-pub fn free(body: &Body, root: TId) -> Vec<LocalId> {
+pub fn free(body: &TypedBody, root: TypedId) -> Vec<LocalId> {
     let (mut read, mut bound) = (Vec::new(), Vec::new());
     let mut open = vec![root];
     while let Some(id) = open.pop() {

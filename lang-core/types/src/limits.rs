@@ -3,19 +3,19 @@
 //! The text of one item bounds the types that are written in it. Aliases and inferred results of
 //! other items multiply: thirty lines of `type A = (B, B)` would build a type of a billion parts.
 
-use super::info::{TypeInfo, TypeInfoBody};
-use super::ty::{Signature, Type, TypeArg};
-use super::unify::Metas;
+use super::ty::{GenericArg, Signature, Type};
+use super::type_info::{TypeInfo, TypeInfoBody};
+use super::unify::MetaTable;
 use lang_base::{Code, Diagnostic, Span};
 
 /// The maximal number of parts of a type. Types that people write have tens.
-pub(super) const MAX_PARTS: usize = 10_000;
+pub(super) const MAX_TYPE_PARTS: usize = 10_000;
 
 /// The maximal nesting depth of a type; that of a syntax tree is the same.
-pub(super) const MAX_NESTING: usize = 256;
+pub(super) const MAX_TYPE_NESTING: usize = 256;
 
 /// Builds the diagnostic for a type that exceeds a limit.
-pub(super) fn too_large(span: Span) -> Diagnostic {
+pub(super) fn too_large_error(span: Span) -> Diagnostic {
     Diagnostic::new(Code::E0006, span, "the type of this is too large when it is written out")
 }
 
@@ -23,43 +23,43 @@ impl Type {
     /// Returns whether the type is within the limits. Shared parts count at each occurrence,
     /// because every walk visits them each time.
     #[must_use]
-    pub fn fits(&self) -> bool {
-        fit([self])
+    pub fn is_within_limits(&self) -> bool {
+        are_within_limits([self])
     }
 }
 
-impl Metas {
+impl MetaTable {
     /// Returns whether the type, with all solutions substituted, is within the limits.
     #[must_use]
-    pub fn fits(&self, t: &Type) -> bool {
-        fit_solved([t], &|id| self.solution(id), self.most_parts())
+    pub fn is_within_limits(&self, t: &Type) -> bool {
+        are_solved_within_limits([t], &|id| self.solution(id), self.part_limit())
     }
 }
 
 impl Signature {
     /// Returns whether the types of the parameters and the result are together within the limits.
     #[must_use]
-    pub fn fits(&self) -> bool {
-        fit(self.params.iter().map(|p| &p.1).chain([&self.result]))
+    pub fn is_within_limits(&self) -> bool {
+        are_within_limits(self.params.iter().map(|p| &p.1).chain([&self.result]))
     }
 }
 
 impl TypeInfo {
     /// Returns whether the types in its body are within the limits.
     #[must_use]
-    pub fn fits(&self) -> bool {
+    pub fn is_within_limits(&self) -> bool {
         match &self.body {
-            TypeInfoBody::Sum(ctors) => fit(ctors.iter().flat_map(|c| &c.args)),
-            TypeInfoBody::Alias(ty) => ty.fits(),
+            TypeInfoBody::Sum(ctors) => are_within_limits(ctors.iter().flat_map(|c| &c.args)),
+            TypeInfoBody::Alias(ty) => ty.is_within_limits(),
         }
     }
 }
 
-fn fit<'t>(types: impl IntoIterator<Item = &'t Type>) -> bool {
-    fit_solved(types, &|_| None, MAX_PARTS)
+fn are_within_limits<'t>(types: impl IntoIterator<Item = &'t Type>) -> bool {
+    are_solved_within_limits(types, &|_| None, MAX_TYPE_PARTS)
 }
 
-fn fit_solved<'t>(
+fn are_solved_within_limits<'t>(
     types: impl IntoIterator<Item = &'t Type>,
     solution: &dyn Fn(u32) -> Option<&'t Type>,
     most: usize,
@@ -68,7 +68,7 @@ fn fit_solved<'t>(
     let mut parts = 0;
     while let Some((ty, depth)) = todo.pop() {
         parts += 1;
-        if parts > most || depth > MAX_NESTING {
+        if parts > most || depth > MAX_TYPE_NESTING {
             return false;
         }
         let mut inner = |t: &'t Type| todo.push((t, depth + 1));
@@ -90,7 +90,7 @@ fn fit_solved<'t>(
             }
             Type::Data(_, args) => {
                 for arg in args.iter() {
-                    if let TypeArg::Type(t) = arg {
+                    if let GenericArg::Type(t) = arg {
                         inner(t);
                     }
                 }

@@ -1,37 +1,37 @@
 //! **Phrases for unnamed sizes.** Prints a shortened expression in messages about a size that has
 //! no name.
 
-use super::tree::{Callee, Expr as Typed, Node, Special, Subscript, TId};
+use super::tree::{Callee, TypedExpr as Typed, TypedForm, TypedId, TypedNode, TypedSubscript};
 use super::ty::Type;
 use lang_base::{Arena, Name};
 use lang_sizes::predicate::LocalId;
 
 /// The depth of nesting that is printed; deeper parts become `…`.
-const DEEP: usize = 3;
+const MAX_PHRASE_DEPTH: usize = 3;
 
 /// The data needed to print nodes of a body.
-pub struct Phrases<'a> {
+pub struct PhrasePrinter<'a> {
     /// The nodes of the body.
-    pub nodes: &'a Arena<Node>,
+    pub nodes: &'a Arena<TypedNode>,
     /// Returns the name of a local.
-    pub name: &'a dyn Fn(LocalId) -> Name,
+    pub local_name: &'a dyn Fn(LocalId) -> Name,
     /// Returns the type of a node, as far as it is inferred.
-    pub ty: &'a dyn Fn(TId) -> Type,
+    pub node_type: &'a dyn Fn(TypedId) -> Type,
 }
 
-impl Phrases<'_> {
+impl PhrasePrinter<'_> {
     /// Prints the expression as an operand: operators are parenthesised.
-    pub(crate) fn operand(&self, node: TId) -> String {
-        self.shortened(node, DEEP)
+    pub(crate) fn print_operand(&self, node: TypedId) -> String {
+        self.print_shortened(node, MAX_PHRASE_DEPTH)
     }
 
     /// Prints the expression for a position without a neighbouring operator.
-    pub fn alone(&self, node: TId) -> String {
-        self.bare(node, self.shortened(node, DEEP))
+    pub fn print_standalone(&self, node: TypedId) -> String {
+        self.without_parentheses(node, self.print_shortened(node, MAX_PHRASE_DEPTH))
     }
 
     /// Removes the parentheses around an operator, because brackets and commas delimit it already.
-    fn bare(&self, node: TId, text: String) -> String {
+    fn without_parentheses(&self, node: TypedId, text: String) -> String {
         let operator = matches!(self.nodes[node].kind, Typed::Arith(..) | Typed::Neg(_) | Typed::Pow(..));
         match text.strip_prefix('(').and_then(|t| t.strip_suffix(')')) {
             Some(inside) if operator => inside.to_owned(),
@@ -39,23 +39,23 @@ impl Phrases<'_> {
         }
     }
 
-    fn shortened(&self, node: TId, deep: usize) -> String {
+    fn print_shortened(&self, node: TypedId, deep: usize) -> String {
         let short = || "…".to_owned();
-        let inner = |n: TId| if deep == 0 { short() } else { self.shortened(n, deep - 1) };
-        let alone = |n: TId| self.bare(n, inner(n));
+        let inner = |n: TypedId| if deep == 0 { short() } else { self.print_shortened(n, deep - 1) };
+        let alone = |n: TypedId| self.without_parentheses(n, inner(n));
         match &self.nodes[node].kind {
-            Typed::Local(l) => (self.name)(*l).to_string(),
+            Typed::Local(l) => (self.local_name)(*l).to_string(),
             Typed::Global(name) => name.name.to_string(),
             Typed::Int(n) => n.to_string(),
             Typed::DefValue(name, _) => name.name.to_string(),
-            Typed::Special(Special::Derive(operator, _), of) => {
+            Typed::Form(TypedForm::Derive(operator, _), of) => {
                 format!("{}({})", operator.name(), of.first().map_or_else(short, |f| inner(*f)))
             }
-            Typed::Special(Special::Deriv(x), of) => {
+            Typed::Form(TypedForm::Deriv(x), of) => {
                 let of = of.first().map_or_else(short, |e| alone(*e));
-                format!("deriv({of}, {})", (self.name)(*x))
+                format!("deriv({of}, {})", (self.local_name)(*x))
             }
-            Typed::Checked(_, e) | Typed::Opened(_, e) => self.shortened(*e, deep),
+            Typed::Checked(_, e) | Typed::Opened(_, e) => self.print_shortened(*e, deep),
             Typed::Convert(to, e) => format!("{}({})", to.name(), alone(*e)),
             Typed::Neg(e) => format!("(-{})", inner(*e)),
             Typed::Arith(op, a, b) => format!("({} {} {})", inner(*a), op.symbol(), inner(*b)),
@@ -74,14 +74,14 @@ impl Phrases<'_> {
                 let subs: Vec<String> = subs
                     .iter()
                     .map(|s| match s {
-                        Subscript::At { index, .. } => alone(*index),
-                        Subscript::Range { .. } => short(),
-                        Subscript::Whole => "_".to_owned(),
+                        TypedSubscript::Index { index, .. } => alone(*index),
+                        TypedSubscript::Range { .. } => short(),
+                        TypedSubscript::FullAxis => "_".to_owned(),
                     })
                     .collect();
                 format!("{}[{}]", inner(*base), subs.join(", "))
             }
-            Typed::Proj(base, k) => match (self.ty)(*base) {
+            Typed::Proj(base, k) => match (self.node_type)(*base) {
                 Type::Record(fields) => {
                     format!("{}.{}", inner(*base), fields.get(*k as usize).map_or("…", |f| f.0.as_str()))
                 }

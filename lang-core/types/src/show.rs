@@ -2,7 +2,7 @@
 
 use std::fmt::{Display, Formatter, Result};
 
-use super::ty::{Class, FunType, Signature, SizeSource, Type, TypeArg};
+use super::ty::{FunType, GenericArg, Signature, SizeSource, Type, TypeClass};
 use lang_sizes::predicate::{Atom, Poly};
 
 impl Display for Type {
@@ -11,9 +11,9 @@ impl Display for Type {
             Self::Scalar(s) => f.write_str(s.name()),
             Self::Str => f.write_str("text"),
             Self::Array(..) => {
-                let (dims, elem) = self.peel();
+                let (dims, elem) = self.split_array();
                 write!(f, "[")?;
-                list(f, dims.iter())?;
+                write_list(f, dims.iter())?;
                 // Without parentheses a reader would attach the axes to the first parameter.
                 match elem {
                     Self::Fun(_) => write!(f, "]({elem})"),
@@ -22,7 +22,7 @@ impl Display for Type {
             }
             Self::Tuple(items) => {
                 write!(f, "(")?;
-                list(f, items.iter())?;
+                write_list(f, items.iter())?;
                 write!(f, ")")
             }
             Self::Record(fields) => {
@@ -35,13 +35,13 @@ impl Display for Type {
             Self::Fun(fun) => fun.fmt(f),
             Self::Rel(dims) => {
                 write!(f, "rel[")?;
-                list(f, dims.iter())?;
+                write_list(f, dims.iter())?;
                 write!(f, "]")
             }
             Self::Data(name, args) if args.is_empty() => write!(f, "{name}"),
             Self::Data(name, args) => {
                 write!(f, "{name}(")?;
-                list(f, args.iter())?;
+                write_list(f, args.iter())?;
                 write!(f, ")")
             }
             Self::Param(_, name) => write!(f, "{name}"),
@@ -50,7 +50,7 @@ impl Display for Type {
     }
 }
 
-impl Display for TypeArg {
+impl Display for GenericArg {
     fn fmt(&self, f: &mut Formatter<'_>) -> Result {
         match self {
             Self::Type(t) => t.fmt(f),
@@ -66,18 +66,18 @@ impl Display for FunType {
         for (i, (name, t)) in self.params.iter().enumerate() {
             let sep = if i > 0 { ", " } else { "" };
             match name {
-                Some(name) => write!(f, "{sep}{name}: {}", self.named(t))?,
-                None => write!(f, "{sep}{}", self.named(t))?,
+                Some(name) => write!(f, "{sep}{name}: {}", self.with_param_names(t))?,
+                None => write!(f, "{sep}{}", self.with_param_names(t))?,
             }
         }
-        write!(f, ") -> {}", self.named(&self.result))
+        write!(f, ") -> {}", self.with_param_names(&self.result))
     }
 }
 
 impl FunType {
     /// Returns `t`, a type within this function type, with the names of parameters in place of
     /// `Atom::Arg(0, k)`.
-    fn named(&self, t: &Type) -> Type {
+    fn with_param_names(&self, t: &Type) -> Type {
         t.map_sizes(&|p, depth| {
             p.substitute(&|a| match a {
                 Atom::Arg(d, k) if *d == depth => {
@@ -108,16 +108,16 @@ impl Display for Signature {
             })
         });
         write!(f, ") -> {result}")?;
-        let classes = self.type_params.iter().filter(|p| p.1 != Class::Any);
+        let classes = self.type_params.iter().filter(|p| p.1 != TypeClass::Any);
         for (i, (name, class)) in classes.enumerate() {
-            let word = if *class == Class::Real { "real" } else { "num" };
+            let word = if *class == TypeClass::Real { "real" } else { "num" };
             write!(f, "{}{name}: {word}", if i == 0 { " where " } else { ", " })?;
         }
         Ok(())
     }
 }
 
-fn list<T: Display>(f: &mut Formatter<'_>, items: impl Iterator<Item = T>) -> Result {
+fn write_list<T: Display>(f: &mut Formatter<'_>, items: impl Iterator<Item = T>) -> Result {
     for (i, item) in items.enumerate() {
         write!(f, "{}{item}", if i > 0 { ", " } else { "" })?;
     }
@@ -125,7 +125,7 @@ fn list<T: Display>(f: &mut Formatter<'_>, items: impl Iterator<Item = T>) -> Re
 }
 
 /// Returns the expected number of arguments in words.
-pub(super) fn arguments(n: usize) -> String {
+pub(super) fn argument_count(n: usize) -> String {
     match n {
         0 => "no arguments".to_owned(),
         1 => "1 argument".to_owned(),
@@ -134,7 +134,7 @@ pub(super) fn arguments(n: usize) -> String {
 }
 
 /// Returns the actual number of arguments in words.
-pub(super) fn stand_here(n: usize) -> String {
+pub(super) fn found_count(n: usize) -> String {
     match n {
         0 => "none stands here".to_owned(),
         1 => "1 stands here".to_owned(),

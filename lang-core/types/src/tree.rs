@@ -15,13 +15,13 @@ use lang_sizes::predicate::{LocalId, Poly};
 use lang_syntax::ops::{BinOp, BinderKind};
 
 /// A node of a [`Body`].
-pub type TId = Idx<Node>;
+pub type TypedId = Idx<TypedNode>;
 
 /// A typed expression.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Node {
+pub struct TypedNode {
     /// The expression.
-    pub kind: Expr,
+    pub kind: TypedExpr,
     /// Its type; sizes in it are polynomials over locals and globals.
     pub ty: Type,
     /// Its span in the item.
@@ -31,9 +31,9 @@ pub struct Node {
 /// The body of a checked item: a tree over one frame of locals. Lambdas are part of the tree and
 /// share the numbering of locals.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Body {
+pub struct TypedBody {
     /// All nodes.
-    pub nodes: Arena<Node>,
+    pub nodes: Arena<TypedNode>,
     /// The local of each implicit size parameter, in the signature's order. The caller passes their
     /// values.
     pub sizes: Vec<LocalId>,
@@ -41,23 +41,24 @@ pub struct Body {
     pub params: Vec<LocalId>,
     /// All locals: parameters, let-bound, index and pattern variables, and extents that become
     /// known when the program runs.
-    pub locals: Vec<Local>,
+    pub locals: Vec<BodyLocal>,
     /// The body. `None` if errors leave nothing to run.
-    pub root: Option<TId>,
+    pub root: Option<TypedId>,
 }
 
-impl Body {
+impl TypedBody {
     /// Returns whether the body contains an effect: `print`, `save`, `plot` or `assert`.
     #[must_use]
-    pub fn acts(&self) -> bool {
-        let acts = |s: &Special| matches!(s, Special::Print | Special::Save | Special::Plot(_) | Special::Assert(_));
-        self.nodes.iter().any(|(_, node)| matches!(&node.kind, Expr::Special(s, _) if acts(s)))
+    pub fn has_effects(&self) -> bool {
+        let acts =
+            |s: &TypedForm| matches!(s, TypedForm::Print | TypedForm::Save | TypedForm::Plot(_) | TypedForm::Assert(_));
+        self.nodes.iter().any(|(_, node)| matches!(&node.kind, TypedExpr::Form(s, _) if acts(s)))
     }
 }
 
 /// A local of a [`Body`].
 #[derive(Clone, PartialEq, Debug)]
-pub struct Local {
+pub struct BodyLocal {
     /// Its name; for an opened extent, a generated name for messages.
     pub name: Name,
     /// Its type.
@@ -68,7 +69,7 @@ pub struct Local {
 
 /// The instantiation of a callee's type and size parameters.
 #[derive(Clone, PartialEq, Debug, Default)]
-pub struct Instance {
+pub struct Instantiation {
     /// One per type parameter.
     pub types: Vec<Type>,
     /// One per implicit size.
@@ -77,12 +78,12 @@ pub struct Instance {
 
 /// A constraint on a size.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Demand {
+pub enum SizeConstraint {
     /// Equality with another size.
     Equal(Poly),
     /// Being a valid extent, neither negative nor too large. A size that is solved from
     /// `[n + 2]f64` may violate this.
-    Size,
+    ValidExtent,
 }
 
 /// A runtime check of a size constraint that the checker could neither prove nor refute.
@@ -91,20 +92,20 @@ pub struct SizeCheck {
     /// The size found.
     pub found: Poly,
     /// The constraint on it.
-    pub wanted: Demand,
+    pub constraint: SizeConstraint,
     /// The subject of the check, as a noun phrase ("axis 1 of argument `x`").
-    pub what: String,
+    pub subject: String,
     /// The source of the constraint.
     pub span: Span,
     /// Whether the check precedes the evaluation of the expression, because accesses in it rely on
     /// it.
-    pub first: bool,
+    pub is_precondition: bool,
 }
 
 /// An existential extent that the evaluation of a node reveals. It is axis `axis` of the component
 /// at `path` in the node's value, and it is stored in `local`.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Open {
+pub struct OpenedExtent {
     /// Positions through tuples and records.
     pub path: Vec<u32>,
     /// The axis of the array at that path.
@@ -117,13 +118,13 @@ pub struct Open {
 #[derive(Clone, PartialEq, Debug)]
 pub enum Callee {
     /// A definition.
-    Def(GlobalName, Instance),
+    Def(GlobalName, Instantiation),
     /// A library function that is not written in Iverson.
-    Builtin(Builtin, Instance),
+    Builtin(Builtin, Instantiation),
     /// A constructor, by type and position.
     Ctor(GlobalName, u32),
     /// A function value.
-    Value(TId),
+    Value(TypedId),
 }
 
 /// A typed expression.
@@ -131,7 +132,7 @@ pub enum Callee {
 /// A lifted operation applies to every element of its array operands. Array operands have equal
 /// shapes, and scalars are broadcast.
 #[derive(Clone, PartialEq, Debug)]
-pub enum Expr {
+pub enum TypedExpr {
     /// An expression with a reported error; evaluating it fails.
     Error,
     /// A real literal, of the node's scalar type.
@@ -149,121 +150,121 @@ pub enum Expr {
     /// A size used as `i64`.
     Size(Poly),
     /// A definition as a value.
-    DefValue(GlobalName, Instance),
+    DefValue(GlobalName, Instantiation),
     /// A builtin as a value.
-    BuiltinValue(Builtin, Instance),
+    BuiltinValue(Builtin, Instantiation),
     /// A scalar function as a value.
     ScalarValue(ScalarFn),
     /// A constructor as a value. A constructor without arguments is the value itself.
     CtorValue(GlobalName, u32),
     /// `-x`, lifted.
-    Neg(TId),
+    Neg(TypedId),
     /// `!p`, lifted.
-    Not(TId),
+    Not(TypedId),
     /// `+ - * / // %` on two operands, lifted. A long chain nests to the left without bound.
-    Arith(BinOp, TId, TId),
+    Arith(BinOp, TypedId, TypedId),
     /// `a < b <= c`: the conjunction of the comparisons of neighbouring operands. Operands are
     /// evaluated once, left to right; evaluation stops after the first false comparison. With array
     /// operands there is one operator, and it is lifted.
-    Compare(TId, Vec<(BinOp, TId)>),
+    Compare(TypedId, Vec<(BinOp, TypedId)>),
     /// `&&`: evaluated left to right, up to the first false operand.
-    And(Vec<TId>),
+    And(Vec<TypedId>),
     /// `||`: evaluated left to right, up to the first true operand.
-    Or(Vec<TId>),
+    Or(Vec<TypedId>),
     /// `a ^ b`, lifted. The exponent is an integer or a real, either scalar or of the shape of `a`.
-    Pow(TId, TId),
+    Pow(TypedId, TypedId),
     /// A scalar function, lifted.
-    Scalar(ScalarFn, Vec<TId>),
+    Scalar(ScalarFn, Vec<TypedId>),
     /// `f64(e)`, `f32(e)`, `i64(e)` (truncates), lifted.
-    Convert(Scalar, TId),
+    Convert(Scalar, TypedId),
     /// `[p] * e`: the zero of the node's type if `p` is false.
-    Guard(TId, TId),
+    Guard(TypedId, TypedId),
     /// An array literal; its items have the node's element type.
-    Array(Vec<TId>),
+    Array(Vec<TypedId>),
     /// A tuple.
-    Tuple(Vec<TId>),
+    Tuple(Vec<TypedId>),
     /// A record: the evaluation order of the text, each value with its position in the node's type.
-    Record(Vec<(u32, TId)>),
+    Record(Vec<(u32, TypedId)>),
     /// A projection: the component of a tuple by position, or of a record by the field's position
     /// in its type.
-    Proj(TId, u32),
+    Proj(TypedId, u32),
     /// `x[i, a..b, _]`
-    Index(TId, Vec<Subscript>),
+    Index(TypedId, Vec<TypedSubscript>),
     /// A call. [`call_parts`] defines the evaluation order.
     Call {
         /// The callee.
         callee: Callee,
         /// Its arguments.
-        args: Vec<TId>,
+        args: Vec<TypedId>,
     },
     /// Evaluates the expression and checks the sizes; its value is that of the expression. Checks
     /// marked `first` precede the evaluation, the others follow it.
-    Checked(Vec<SizeCheck>, TId),
+    Checked(Vec<SizeCheck>, TypedId),
     /// Evaluates the expression and stores extents of its value.
-    Opened(Vec<Open>, TId),
+    Opened(Vec<OpenedExtent>, TypedId),
     /// A lambda.
-    Lambda(Arc<Lambda>),
+    Lambda(Arc<TypedLambda>),
     /// Bindings in order, then the body.
-    Let(Vec<(Pat, TId)>, TId),
+    Let(Vec<(TypedPattern, TypedId)>, TypedId),
     /// Pairs of a condition and a branch in order, then the `else` branch.
-    If(Vec<(TId, TId)>, TId),
+    If(Vec<(TypedId, TypedId)>, TypedId),
     /// The arms in order; the first that matches is evaluated. The arms are exhaustive.
-    Match(TId, Vec<(Pat, TId)>),
+    Match(TypedId, Vec<(TypedPattern, TypedId)>),
     /// A binder: `for` builds an array of the node's type, `rel` a relation, and all others reduce.
     Binder {
         /// The kind of binder.
         kind: BinderKind,
         /// Index variables, outermost first.
-        vars: Vec<IndexVar>,
+        vars: Vec<TypedIndexVar>,
         /// `if p`
-        filter: Option<TId>,
+        filter: Option<TypedId>,
         /// The body.
-        body: TId,
+        body: TypedId,
     },
     /// `fold`, `scan`.
     Fold {
         /// Whether every state is kept.
-        scan: bool,
+        is_scan: bool,
         /// Binds the carry.
-        acc: Pat,
+        acc: TypedPattern,
         /// The initial carry.
-        init: TId,
+        init: TypedId,
         /// Index variables, outermost first.
-        vars: Vec<IndexVar>,
+        vars: Vec<TypedIndexVar>,
         /// The next carry.
-        body: TId,
+        body: TypedId,
         /// The output of one step, if any; the value is then `(carry, outputs)`.
-        yields: Option<TId>,
+        yields: Option<TypedId>,
     },
     /// `loop`, `scan … while`.
     Loop {
         /// Whether every state is kept.
-        scan: bool,
+        is_scan: bool,
         /// Binds the carry.
-        acc: Pat,
+        acc: TypedPattern,
         /// The initial carry.
-        init: TId,
+        init: TypedId,
         /// The condition under which the loop continues.
-        cond: TId,
+        cond: TypedId,
         /// The next carry.
-        body: TId,
+        body: TypedId,
     },
     /// `checkpoint`: the interval between the states of a loop that are kept for derivatives, if it
     /// is written, and the loop.
-    Checkpoint(Option<TId>, TId),
+    Checkpoint(Option<TypedId>, TypedId),
     /// Updates, left to right.
-    With(TId, Vec<Update>),
+    With(TypedId, Vec<TypedWithUpdate>),
     /// `|R|`
-    Card(TId),
+    Card(TypedId),
     /// `R(i, j)`
-    Member(TId, Vec<TId>),
+    Member(TypedId, Vec<TypedId>),
     /// A form with its own typing rule, and its operands.
-    Special(Special, Vec<TId>),
+    Form(TypedForm, Vec<TypedId>),
 }
 
 /// Forms with their own typing rules, by their names in the language.
 #[derive(Clone, PartialEq, Debug)]
-pub enum Special {
+pub enum TypedForm {
     /// `assert(p, "text")`
     Assert(Name),
     /// `error("text")`
@@ -289,7 +290,7 @@ pub enum Special {
     Save,
     /// `plot(e, …)`: the operands are the data of the groups in order, and then the values of the
     /// options.
-    Plot(Arc<Plot>),
+    Plot(Arc<PlotSpec>),
     /// `grad(f)`, `jvp(f)`, …: the operator applied to a function. The node has a function type.
     /// The list holds the positions of the parameters after `wrt`, if it is written.
     Derive(Derivative, Option<Vec<u32>>),
@@ -299,7 +300,7 @@ pub enum Special {
 
 /// The roles of the arguments of a `plot`.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Plot {
+pub struct PlotSpec {
     /// The groups; never empty.
     pub groups: Vec<PlotGroup>,
     /// The options, each at most once.
@@ -314,16 +315,16 @@ pub struct PlotGroup {
     /// The label in the legend, if the program contains one; else empty.
     pub label: Name,
     /// The name of each operand in the program; empty if the operand is not a name.
-    pub data: Vec<Name>,
+    pub data_names: Vec<Name>,
 }
 
 /// A lambda. Its free locals are read from the enclosing frame when the closure is created.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Lambda {
+pub struct TypedLambda {
     /// Patterns of the parameters (irrefutable).
-    pub params: Vec<Pat>,
+    pub params: Vec<TypedPattern>,
     /// The body.
-    pub body: TId,
+    pub body: TypedId,
     /// The locals of the enclosing frame that the body reads, including those in the sizes of
     /// types.
     pub captures: Vec<LocalId>,
@@ -331,91 +332,91 @@ pub struct Lambda {
 
 /// A pattern and the locals that it binds.
 #[derive(Clone, PartialEq, Debug)]
-pub enum Pat {
+pub enum TypedPattern {
     /// Matches every value.
     Wild,
     /// Binds a local.
     Bind(LocalId),
     /// A constructor by position, and the patterns of its arguments.
-    Ctor(u32, Vec<Pat>),
+    Ctor(u32, Vec<TypedPattern>),
     /// Tuple.
-    Tuple(Vec<Pat>),
+    Tuple(Vec<TypedPattern>),
     /// Fields by position in the record's type.
-    Record(Vec<(u32, Pat)>),
+    Record(Vec<(u32, TypedPattern)>),
     /// An integer.
     Int(i64),
     /// A truth value.
     Bool(bool),
     /// Stores the leading extents of the value in these locals, then matches the inner pattern.
-    Sized(Vec<LocalId>, Box<Pat>),
+    Sized(Vec<LocalId>, Box<TypedPattern>),
 }
 
 /// An index variable.
 #[derive(Clone, PartialEq, Debug)]
-pub struct IndexVar {
+pub struct TypedIndexVar {
     /// Its local.
     pub local: LocalId,
     /// Its range.
-    pub range: IndexRange,
+    pub range: TypedIndexRange,
 }
 
 /// The range of an index variable. It is evaluated once, on entry of its loop.
 #[derive(Clone, PartialEq, Debug)]
-pub enum IndexRange {
+pub enum TypedIndexRange {
     /// `0..n` for a bare index, whose extent was inferred.
     Extent(Poly),
     /// `i < e`
-    Below(TId),
+    Below(TypedId),
     /// `i in a..b by s`
-    Range(TId, TId, Option<TId>),
+    Range(TypedId, TypedId, Option<TypedId>),
 }
 
 /// One position between the brackets of an indexing expression.
 #[derive(Clone, PartialEq, Debug)]
-pub enum Subscript {
+pub enum TypedSubscript {
     /// `i`
-    At {
+    Index {
         /// The index.
-        index: TId,
+        index: TypedId,
         /// Whether the index is proved to be in bounds.
-        proved: bool,
+        is_proved: bool,
     },
     /// `a..b`
     Range {
         /// The first index.
-        from: TId,
+        from: TypedId,
         /// One past the last.
-        to: TId,
+        to: TypedId,
         /// Whether `0 <= a <= b <= extent` is proved.
-        proved: bool,
+        is_proved: bool,
     },
     /// `_`
-    Whole,
+    FullAxis,
 }
 
 /// One update of a `with`.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Update {
+pub struct TypedWithUpdate {
     /// The part that it changes.
-    pub place: Place,
+    pub target: TypedUpdateTarget,
     /// Whether the operator is `+=`.
-    pub add: bool,
+    pub is_add: bool,
     /// The new value or the addend. For an index place, a scalar may fill a slice.
-    pub value: TId,
+    pub value: TypedId,
     /// Its span in the item.
     pub span: Span,
 }
 
 /// The part of a value that an update changes.
 #[derive(Clone, PartialEq, Debug)]
-pub enum Place {
+pub enum TypedUpdateTarget {
     /// Elements or slices.
-    Index(Vec<Subscript>),
+    Index(Vec<TypedSubscript>),
     /// A component of a tuple or record, by position.
     Proj(u32),
 }
 
-impl Pat {
+impl TypedPattern {
     /// Calls `f` on every local that the pattern binds.
     pub fn for_each_local(&self, f: &mut dyn FnMut(LocalId)) {
         match self {
@@ -431,10 +432,10 @@ impl Pat {
     }
 }
 
-impl Expr {
+impl TypedExpr {
     /// Calls `f` on every direct child, in evaluation order. If the base of an index or an update
     /// is a path, it comes last.
-    pub fn for_each_child(&self, nodes: &Arena<Node>, f: &mut dyn FnMut(TId)) {
+    pub fn for_each_child(&self, nodes: &Arena<TypedNode>, f: &mut dyn FnMut(TypedId)) {
         match self {
             Self::Error
             | Self::Real(_)
@@ -465,15 +466,15 @@ impl Expr {
             | Self::Array(items)
             | Self::Tuple(items)
             | Self::Scalar(_, items)
-            | Self::Special(_, items) => items.iter().for_each(|n| f(*n)),
+            | Self::Form(_, items) => items.iter().for_each(|n| f(*n)),
             Self::Record(items) => items.iter().for_each(|(_, n)| f(*n)),
             Self::Index(a, subs) => {
-                let path = is_path(nodes, *a);
+                let path = is_local_path(nodes, *a);
                 Some(*a).filter(|_| !path).into_iter().for_each(&mut *f);
-                subscripts(subs, f);
+                for_each_subscript_child(subs, f);
                 Some(*a).filter(|_| path).into_iter().for_each(f);
             }
-            Self::Call { callee, args } => call_parts(nodes, callee, args).for_each(|(_, n)| f(n)),
+            Self::Call { callee, args } => call_children(nodes, callee, args).for_each(|(_, n)| f(n)),
             Self::Lambda(lambda) => f(lambda.body),
             Self::Let(binds, body) => {
                 binds.iter().for_each(|(_, n)| f(*n));
@@ -491,24 +492,24 @@ impl Expr {
                 arms.iter().for_each(|(_, n)| f(*n));
             }
             Self::Binder { vars, filter, body, .. } => {
-                ranges(vars, f);
+                for_each_range_child(vars, f);
                 filter.iter().for_each(|n| f(*n));
                 f(*body);
             }
             Self::Fold { init, vars, body, yields, .. } => {
                 f(*init);
-                ranges(vars, f);
+                for_each_range_child(vars, f);
                 f(*body);
                 yields.iter().for_each(|n| f(*n));
             }
             Self::Loop { init, cond, body, .. } => [*init, *cond, *body].into_iter().for_each(f),
             Self::Checkpoint(every, of) => every.iter().chain([of]).for_each(|n| f(*n)),
             Self::With(a, updates) => {
-                let path = is_path(nodes, *a);
+                let path = is_local_path(nodes, *a);
                 Some(*a).filter(|_| !path).into_iter().for_each(&mut *f);
                 for u in updates {
-                    if let Place::Index(subs) = &u.place {
-                        subscripts(subs, f);
+                    if let TypedUpdateTarget::Index(subs) = &u.target {
+                        for_each_subscript_child(subs, f);
                     }
                     f(u.value);
                 }
@@ -541,13 +542,13 @@ impl Expr {
             }
             Self::Checked(checks, _) => checks.iter().for_each(|c| {
                 size(&c.found);
-                if let Demand::Equal(wanted) = &c.wanted {
+                if let SizeConstraint::Equal(wanted) = &c.constraint {
                     size(wanted);
                 }
             }),
             Self::Binder { vars, .. } | Self::Fold { vars, .. } => {
                 for v in vars {
-                    if let IndexRange::Extent(p) = &v.range {
+                    if let TypedIndexRange::Extent(p) = &v.range {
                         size(p);
                     }
                 }
@@ -555,7 +556,7 @@ impl Expr {
             _ => {}
         }
         match self {
-            Self::Local(l) | Self::Special(Special::Deriv(l), _) => read(*l),
+            Self::Local(l) | Self::Form(TypedForm::Deriv(l), _) => read(*l),
             Self::Opened(opens, _) => opens.iter().for_each(|o| bind(o.local)),
             Self::Lambda(lambda) => lambda.params.iter().for_each(|p| p.for_each_local(bind)),
             Self::Let(binds, _) => binds.iter().for_each(|(p, _)| p.for_each_local(bind)),
@@ -573,11 +574,11 @@ impl Expr {
 
 /// Returns whether the node is a local or a component of one. Reading such a path cannot fail and
 /// has no observable effect.
-pub fn is_path(nodes: &Arena<Node>, mut node: TId) -> bool {
+pub fn is_local_path(nodes: &Arena<TypedNode>, mut node: TypedId) -> bool {
     loop {
         match &nodes[node].kind {
-            Expr::Local(_) => return true,
-            Expr::Proj(inner, _) => node = *inner,
+            TypedExpr::Local(_) => return true,
+            TypedExpr::Proj(inner, _) => node = *inner,
             _ => return false,
         }
     }
@@ -590,27 +591,27 @@ pub fn is_path(nodes: &Arena<Node>, mut node: TId) -> bool {
 /// Functions that are created here come after all other children, because their types may contain
 /// extents that an argument determines. Creating a function has no effect and fails only because of
 /// its sizes.
-pub fn call_parts<'a>(
-    nodes: &'a Arena<Node>,
+pub fn call_children<'a>(
+    nodes: &'a Arena<TypedNode>,
     callee: &Callee,
-    args: &'a [TId],
-) -> impl Iterator<Item = (Option<usize>, TId)> + 'a {
+    args: &'a [TypedId],
+) -> impl Iterator<Item = (Option<usize>, TypedId)> + 'a {
     let called = match callee {
         Callee::Value(f) => Some((None, *f)),
         Callee::Def(..) | Callee::Builtin(..) | Callee::Ctor(..) => None,
     };
     let parts = move || called.into_iter().chain(args.iter().enumerate().map(|(k, a)| (Some(k), *a)));
-    parts().filter(|p| !makes_function(nodes, p.1)).chain(parts().filter(|p| makes_function(nodes, p.1)))
+    parts().filter(|p| !creates_function(nodes, p.1)).chain(parts().filter(|p| creates_function(nodes, p.1)))
 }
 
 /// Returns whether the node creates a function: a lambda, a definition or builtin as a value, or a
 /// derivative of one.
-fn makes_function(nodes: &Arena<Node>, mut node: TId) -> bool {
+fn creates_function(nodes: &Arena<TypedNode>, mut node: TypedId) -> bool {
     loop {
         match &nodes[node].kind {
-            Expr::Lambda(_) | Expr::DefValue(..) | Expr::BuiltinValue(..) => return true,
-            Expr::Checked(_, inner) => node = *inner,
-            Expr::Special(Special::Derive(..), of) => match of.first() {
+            TypedExpr::Lambda(_) | TypedExpr::DefValue(..) | TypedExpr::BuiltinValue(..) => return true,
+            TypedExpr::Checked(_, inner) => node = *inner,
+            TypedExpr::Form(TypedForm::Derive(..), of) => match of.first() {
                 Some(of) => node = *of,
                 None => return false,
             },
@@ -619,22 +620,22 @@ fn makes_function(nodes: &Arena<Node>, mut node: TId) -> bool {
     }
 }
 
-fn subscripts(subs: &[Subscript], f: &mut dyn FnMut(TId)) {
+fn for_each_subscript_child(subs: &[TypedSubscript], f: &mut dyn FnMut(TypedId)) {
     for s in subs {
         match s {
-            Subscript::At { index, .. } => f(*index),
-            Subscript::Range { from, to, .. } => [*from, *to].into_iter().for_each(&mut *f),
-            Subscript::Whole => {}
+            TypedSubscript::Index { index, .. } => f(*index),
+            TypedSubscript::Range { from, to, .. } => [*from, *to].into_iter().for_each(&mut *f),
+            TypedSubscript::FullAxis => {}
         }
     }
 }
 
-fn ranges(vars: &[IndexVar], f: &mut dyn FnMut(TId)) {
+fn for_each_range_child(vars: &[TypedIndexVar], f: &mut dyn FnMut(TypedId)) {
     for v in vars {
         match &v.range {
-            IndexRange::Extent(_) => {}
-            IndexRange::Below(n) => f(*n),
-            IndexRange::Range(a, b, by) => {
+            TypedIndexRange::Extent(_) => {}
+            TypedIndexRange::Below(n) => f(*n),
+            TypedIndexRange::Range(a, b, by) => {
                 [*a, *b].into_iter().for_each(&mut *f);
                 by.iter().for_each(|n| f(*n));
             }

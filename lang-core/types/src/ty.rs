@@ -32,7 +32,7 @@ pub enum Type {
     /// `rel[n, m]`
     Rel(Arc<[Poly]>),
     /// A sum type applied to its arguments.
-    Data(GlobalName, Arc<[TypeArg]>),
+    Data(GlobalName, Arc<[GenericArg]>),
     /// The type parameter of the enclosing definition with this number, and its name.
     Param(u32, Name),
     /// A metavariable: a type that the checker has yet to infer.
@@ -43,7 +43,7 @@ pub enum Type {
 
 /// An argument of a type constructor.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
-pub enum TypeArg {
+pub enum GenericArg {
     /// A type.
     Type(Type),
     /// A size.
@@ -65,7 +65,7 @@ pub struct FunType {
 
 /// The class constraint of a type parameter.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
-pub enum Class {
+pub enum TypeClass {
     /// Any type.
     Any,
     /// `f64`, `f32` or `i64`.
@@ -80,7 +80,7 @@ pub enum Class {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Signature {
     /// Type parameters and their classes. `Type::Param(k)` refers to number `k`.
-    pub type_params: Vec<(Name, Class)>,
+    pub type_params: Vec<(Name, TypeClass)>,
     /// Size parameters. `Atom::Bound(k)` refers to number `k`.
     ///
     /// The order is: the implicit sizes in order of occurrence, one for each `i64` parameter
@@ -136,7 +136,7 @@ impl Type {
 
     /// Splits an array type into its extents, outermost first, and its element type.
     #[must_use]
-    pub fn peel(&self) -> (Vec<&Poly>, &Self) {
+    pub fn split_array(&self) -> (Vec<&Poly>, &Self) {
         let mut dims = Vec::new();
         let mut t = self;
         while let Self::Array(n, e) = t {
@@ -150,11 +150,16 @@ impl Type {
     /// size. Both receive the number of function types that enclose the part within this type.
     #[must_use]
     pub fn map(&self, leaf: &dyn Fn(&Self, u32) -> Option<Self>, size: &dyn Fn(&Poly, u32) -> Poly) -> Self {
-        self.map_at(leaf, size, 0)
+        self.map_at_depth(leaf, size, 0)
     }
 
-    fn map_at(&self, leaf: &dyn Fn(&Self, u32) -> Option<Self>, size: &dyn Fn(&Poly, u32) -> Poly, depth: u32) -> Self {
-        let go = |t: &Self| t.map_at(leaf, size, depth);
+    fn map_at_depth(
+        &self,
+        leaf: &dyn Fn(&Self, u32) -> Option<Self>,
+        size: &dyn Fn(&Poly, u32) -> Poly,
+        depth: u32,
+    ) -> Self {
+        let go = |t: &Self| t.map_at_depth(leaf, size, depth);
         match self {
             Self::Scalar(_) | Self::Str | Self::Param(..) | Self::Meta(_) | Self::Error => {
                 leaf(self, depth).unwrap_or_else(|| self.clone())
@@ -167,14 +172,14 @@ impl Type {
                 name.clone(),
                 args.iter()
                     .map(|a| match a {
-                        TypeArg::Type(t) => TypeArg::Type(go(t)),
-                        TypeArg::Size(p) => TypeArg::Size(size(p, depth)),
+                        GenericArg::Type(t) => GenericArg::Type(go(t)),
+                        GenericArg::Size(p) => GenericArg::Size(size(p, depth)),
                     })
                     .collect(),
             ),
             Self::Fun(fun) => Self::Fun(Arc::new(FunType {
-                params: fun.params.iter().map(|(n, t)| (n.clone(), t.map_at(leaf, size, depth + 1))).collect(),
-                result: fun.result.map_at(leaf, size, depth + 1),
+                params: fun.params.iter().map(|(n, t)| (n.clone(), t.map_at_depth(leaf, size, depth + 1))).collect(),
+                result: fun.result.map_at_depth(leaf, size, depth + 1),
             })),
         }
     }
@@ -193,12 +198,12 @@ impl Type {
     pub fn substitute(&self, param: &dyn Fn(u32) -> Option<Self>, bound: &dyn Fn(u32) -> Option<Poly>) -> Self {
         self.map(
             &|t, depth| match t {
-                Self::Param(k, _) => Some(param(*k)?.raised(depth)),
+                Self::Param(k, _) => Some(param(*k)?.shift_arguments(depth)),
                 _ => None,
             },
             &|p, depth| {
                 p.substitute(&|a| match a {
-                    Atom::SizeParam(k, _) => Some(raised(&bound(*k)?, 0, depth)),
+                    Atom::SizeParam(k, _) => Some(shift_size_arguments(&bound(*k)?, 0, depth)),
                     _ => None,
                 })
             },
@@ -208,7 +213,7 @@ impl Type {
     /// Returns the free `Atom::Arg`s of the type's sizes, as (depth, position). The depth is
     /// relative to this type: 0 is the innermost function type around it.
     #[must_use]
-    pub fn arguments(&self) -> Vec<(u32, u32)> {
+    pub fn free_arguments(&self) -> Vec<(u32, u32)> {
         let found = RefCell::new(Vec::new());
         let _ = self.map_sizes(&|p, depth| {
             p.for_each_atom(&mut |a| {
@@ -226,7 +231,7 @@ impl Type {
     /// Substitutes the known argument values of the innermost function type around this type. An
     /// argument whose value is `None` stays an `Atom::Arg`.
     #[must_use]
-    pub fn with_arguments(&self, values: &[Option<Poly>]) -> Self {
+    pub fn substitute_arguments(&self, values: &[Option<Poly>]) -> Self {
         self.map_sizes(&|p, depth| {
             p.substitute(&|a| match a {
                 Atom::Arg(d, k) if *d == depth => values.get(*k as usize).cloned().flatten(),
@@ -238,8 +243,8 @@ impl Type {
     /// Returns the type as it reads under `by` more function types: its free `Atom::Arg`s still
     /// refer to the same function types.
     #[must_use]
-    pub fn raised(&self, by: u32) -> Self {
-        if by == 0 { self.clone() } else { self.map_sizes(&|p, depth| raised(p, depth, by)) }
+    pub fn shift_arguments(&self, by: u32) -> Self {
+        if by == 0 { self.clone() } else { self.map_sizes(&|p, depth| shift_size_arguments(p, depth, by)) }
     }
 
     /// Calls `leaf` on every type without components and `size` on every size.
@@ -254,8 +259,8 @@ impl Type {
             Self::Record(fields) => fields.iter().for_each(|(_, t)| t.visit(leaf, size)),
             Self::Rel(dims) => dims.iter().for_each(size),
             Self::Data(_, args) => args.iter().for_each(|a| match a {
-                TypeArg::Type(t) => t.visit(leaf, size),
-                TypeArg::Size(p) => size(p),
+                GenericArg::Type(t) => t.visit(leaf, size),
+                GenericArg::Size(p) => size(p),
             }),
             Self::Fun(fun) => {
                 fun.params.iter().for_each(|(_, t)| t.visit(leaf, size));
@@ -272,7 +277,7 @@ impl Type {
             Self::Array(_, t) => t.has_function(),
             Self::Tuple(items) => items.iter().any(Self::has_function),
             Self::Record(fields) => fields.iter().any(|(_, t)| t.has_function()),
-            Self::Data(_, args) => args.iter().any(|a| matches!(a, TypeArg::Type(t) if t.has_function())),
+            Self::Data(_, args) => args.iter().any(|a| matches!(a, GenericArg::Type(t) if t.has_function())),
             Self::Scalar(_) | Self::Str | Self::Rel(_) | Self::Param(..) | Self::Meta(_) | Self::Error => false,
         }
     }
@@ -287,7 +292,7 @@ impl Type {
 }
 
 /// Raises by `by` the depth of every `Atom::Arg` whose depth is at least `from`.
-fn raised(p: &Poly, from: u32, by: u32) -> Poly {
+fn shift_size_arguments(p: &Poly, from: u32, by: u32) -> Poly {
     p.substitute(&|a| match a {
         Atom::Arg(depth, k) if *depth >= from => Some(Poly::atom(Atom::Arg(depth.saturating_add(by), *k))),
         _ => None,

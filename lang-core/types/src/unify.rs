@@ -11,15 +11,15 @@
 
 use std::cell::Cell;
 
-use super::limits::{MAX_NESTING, MAX_PARTS};
-use super::ty::{Class, Scalar, Type, TypeArg};
+use super::limits::{MAX_TYPE_NESTING, MAX_TYPE_PARTS};
+use super::ty::{GenericArg, Scalar, Type, TypeClass};
 use lang_base::{Name, Span};
 use lang_sizes::predicate::{Atom, Poly};
 
 /// A type metavariable.
 #[derive(Clone)]
 struct TypeMeta {
-    class: Class,
+    class: TypeClass,
     /// The type that an unsolved metavariable defaults to; set for number literals.
     default: Option<Scalar>,
     solution: Option<Type>,
@@ -36,12 +36,12 @@ struct TypeMeta {
 struct SizeMeta {
     solution: Option<Poly>,
     span: Span,
-    why: SizeWhy,
+    origin: SizeOrigin,
 }
 
 /// The origin of a size metavariable.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum SizeWhy {
+pub enum SizeOrigin {
     /// The extent of a bare index variable.
     Index(Name),
     /// A size parameter of a callee: its name, and the callee's.
@@ -52,15 +52,15 @@ pub enum SizeWhy {
 
 /// All metavariables of one item.
 #[derive(Clone, Default)]
-pub struct Metas {
+pub struct MetaTable {
     types: Vec<TypeMeta>,
     sizes: Vec<SizeMeta>,
     /// The constraints whose metavariables have changed since the last call of [`Self::woken`].
-    woken: Vec<u32>,
+    woken_constraints: Vec<u32>,
     /// Whether a type was too large and therefore skipped.
-    large: Cell<bool>,
+    has_skipped_large: Cell<bool>,
     /// Whether the item already has a diagnostic about a type that is too large.
-    pub(super) told_large: bool,
+    pub(super) has_reported_large: bool,
 }
 
 /// The reason why two types do not unify.
@@ -73,7 +73,7 @@ pub enum Mismatch {
     /// Two different sizes: found, wanted.
     Size(Poly, Poly),
     /// A type outside the required class.
-    Class(Type, Class),
+    Class(Type, TypeClass),
     /// A type that would contain itself (the occurs check failed).
     Infinite,
     /// A type that would depend on a function's argument outside that function's type.
@@ -81,40 +81,40 @@ pub enum Mismatch {
 }
 
 /// Pairs of sizes that must be equal but are not yet proved so: found, wanted.
-pub type Goals = Vec<(Poly, Poly)>;
+pub type SizeGoals = Vec<(Poly, Poly)>;
 
 /// The state of one unification.
-struct Unifying<'a> {
+struct UnifyState<'a> {
     /// Returns the class of a type parameter.
-    params: &'a dyn Fn(u32) -> Class,
-    goals: &'a mut Goals,
+    param_classes: &'a dyn Fn(u32) -> TypeClass,
+    goals: &'a mut SizeGoals,
     /// The number of pairs of parts visited so far. The next field is the current depth.
     parts: usize,
     depth: usize,
 }
 
-impl Metas {
+impl MetaTable {
     /// Creates a type metavariable.
-    pub fn fresh(&mut self, class: Class, span: Span) -> Type {
-        self.literal(class, None, span)
+    pub fn fresh_type(&mut self, class: TypeClass, span: Span) -> Type {
+        self.fresh_literal(class, None, span)
     }
 
     /// Creates the type metavariable of a literal.
-    pub fn literal(&mut self, class: Class, default: Option<Scalar>, span: Span) -> Type {
+    pub fn fresh_literal(&mut self, class: TypeClass, default: Option<Scalar>, span: Span) -> Type {
         let id = u32::try_from(self.types.len()).unwrap_or(u32::MAX);
         self.types.push(TypeMeta { class, default, solution: None, waiting: Vec::new(), rank: 0, span });
         Type::Meta(id)
     }
 
     /// Creates a size metavariable.
-    pub fn fresh_size(&mut self, why: SizeWhy, span: Span) -> Poly {
+    pub fn fresh_size(&mut self, why: SizeOrigin, span: Span) -> Poly {
         let id = u32::try_from(self.sizes.len()).unwrap_or(u32::MAX);
-        self.sizes.push(SizeMeta { solution: None, span, why });
+        self.sizes.push(SizeMeta { solution: None, span, origin: why });
         Poly::atom(Atom::Meta(id))
     }
 
     /// Resolves the outermost constructor of the type, as far as it is known.
-    pub fn shallow(&self, t: &Type) -> Type {
+    pub fn shallow_resolve(&self, t: &Type) -> Type {
         let mut t = t;
         while let Type::Meta(id) = t {
             match self.types.get(*id as usize).and_then(|m| m.solution.as_ref()) {
@@ -133,20 +133,20 @@ impl Metas {
     /// Substitutes all solutions in the type. If the result is too large, returns [`Type::Error`],
     /// and [`Self::take_large`] reports it.
     pub fn zonk(&self, t: &Type) -> Type {
-        if !self.fits(t) {
-            self.large.set(true);
+        if !self.is_within_limits(t) {
+            self.has_skipped_large.set(true);
             return Type::Error;
         }
         let (mut unknown, mut open) = (false, false);
         t.visit(&mut |t| unknown |= matches!(t, Type::Meta(_)), &mut |p| open |= has_meta(p));
         // A type without metavariables is returned as it is, so that its parts stay shared.
-        if unknown || open { self.put_in(t) } else { t.clone() }
+        if unknown || open { self.substitute_solutions(t) } else { t.clone() }
     }
 
-    fn put_in(&self, t: &Type) -> Type {
+    fn substitute_solutions(&self, t: &Type) -> Type {
         t.map(
             &|t, _| match t {
-                Type::Meta(id) => Some(self.put_in(self.solution(*id)?)),
+                Type::Meta(id) => Some(self.substitute_solutions(self.solution(*id)?)),
                 _ => None,
             },
             &|p, _| self.zonk_size(p),
@@ -155,21 +155,21 @@ impl Metas {
 
     /// Returns whether a type was skipped as too large since the last call. The caller must report
     /// it.
-    pub fn take_large(&self) -> bool {
-        self.large.take()
+    pub fn take_skipped_large(&self) -> bool {
+        self.has_skipped_large.take()
     }
 
     /// The maximal number of parts of a type. It drops once a type was too large, because then
     /// little is known and further work is not worth its time.
-    pub(super) fn most_parts(&self) -> usize {
-        if self.told_large { MAX_PARTS / 100 } else { MAX_PARTS }
+    pub(super) fn part_limit(&self) -> usize {
+        if self.has_reported_large { MAX_TYPE_PARTS / 100 } else { MAX_TYPE_PARTS }
     }
 
     /// Returns the type as messages print it: undecided literals have their defaults.
-    pub fn shown(&self, t: &Type) -> Type {
+    pub fn with_defaults(&self, t: &Type) -> Type {
         self.zonk(t).map(
             &|t, _| match t {
-                Type::Meta(id) => self.default_of(*id).map(Type::Scalar),
+                Type::Meta(id) => self.default_scalar(*id).map(Type::Scalar),
                 _ => None,
             },
             &|p, _| p.clone(),
@@ -178,14 +178,14 @@ impl Metas {
 
     /// Returns the default of an unsolved literal. An integer literal that must be real, for
     /// example because it is divided, defaults to `f64`.
-    fn default_of(&self, id: u32) -> Option<Scalar> {
+    fn default_scalar(&self, id: u32) -> Option<Scalar> {
         let m = self.types.get(id as usize)?;
-        Some(if m.class == Class::Real && m.default? == Scalar::I64 { Scalar::F64 } else { m.default? })
+        Some(if m.class == TypeClass::Real && m.default? == Scalar::I64 { Scalar::F64 } else { m.default? })
     }
 
     /// Returns whether nothing is known of the type, not even that it is numeric.
     pub fn is_unknown(&self, t: &Type) -> bool {
-        matches!(t, Type::Meta(id) if self.class(*id) == Class::Any)
+        matches!(t, Type::Meta(id) if self.class(*id) == TypeClass::Any)
     }
 
     /// Substitutes all solutions in the size.
@@ -200,13 +200,13 @@ impl Metas {
     }
 
     /// Returns the class of a type metavariable.
-    pub fn class(&self, id: u32) -> Class {
-        self.types.get(id as usize).map_or(Class::Any, |m| m.class)
+    pub fn class(&self, id: u32) -> TypeClass {
+        self.types.get(id as usize).map_or(TypeClass::Any, |m| m.class)
     }
 
     /// Returns whether the metavariable defaults to an integer.
-    pub fn integer_by_default(&self, id: u32) -> bool {
-        self.types.get(id as usize).is_some_and(|m| m.default == Some(Scalar::I64) && m.class != Class::Real)
+    pub fn defaults_to_integer(&self, id: u32) -> bool {
+        self.types.get(id as usize).is_some_and(|m| m.default == Some(Scalar::I64) && m.class != TypeClass::Real)
     }
 
     /// Returns whether the type is the metavariable of a literal with a decimal point.
@@ -220,20 +220,20 @@ impl Metas {
     }
 
     /// Returns the span and the origin of a size metavariable.
-    pub fn size_origin(&self, id: u32) -> (Span, SizeWhy) {
-        self.sizes.get(id as usize).map_or((Span::default(), SizeWhy::Other), |m| (m.span, m.why.clone()))
+    pub fn size_origin(&self, id: u32) -> (Span, SizeOrigin) {
+        self.sizes.get(id as usize).map_or((Span::default(), SizeOrigin::Other), |m| (m.span, m.origin.clone()))
     }
 
     /// Registers the constraint `who` to be woken when the metavariable changes.
-    pub fn wait(&mut self, id: u32, who: u32) {
+    pub fn register_waiting(&mut self, id: u32, who: u32) {
         if let Some(m) = self.types.get_mut(id as usize) {
             m.waiting.push(who);
         }
     }
 
     /// Returns, sorted, the constraints whose metavariables have changed since the last call.
-    pub fn woken(&mut self) -> Vec<u32> {
-        let mut woken = std::mem::take(&mut self.woken);
+    pub fn take_woken(&mut self) -> Vec<u32> {
+        let mut woken = std::mem::take(&mut self.woken_constraints);
         woken.sort_unstable();
         woken.dedup();
         woken
@@ -241,11 +241,11 @@ impl Metas {
 
     /// Solves every unsolved literal by its default.
     pub fn apply_defaults(&mut self) {
-        self.default_where(&|_| true);
+        self.apply_defaults_where(&|_| true);
     }
 
     /// Solves the literals that occur in this type by their defaults.
-    pub fn default_in(&mut self, t: &Type) {
+    pub fn apply_defaults_in(&mut self, t: &Type) {
         let mut there = Vec::new();
         self.zonk(t).visit(
             &mut |t| {
@@ -255,36 +255,41 @@ impl Metas {
             },
             &mut |_| {},
         );
-        self.default_where(&|id| there.contains(&id));
+        self.apply_defaults_where(&|id| there.contains(&id));
     }
 
-    fn default_where(&mut self, wanted: &dyn Fn(u32) -> bool) {
+    fn apply_defaults_where(&mut self, wanted: &dyn Fn(u32) -> bool) {
         for id in (0..).take(self.types.len()) {
-            let default = self.default_of(id);
+            let default = self.default_scalar(id);
             if let Some(m) = self.types.get_mut(id as usize)
                 && m.solution.is_none()
                 && wanted(id)
                 && let Some(s) = default
             {
                 m.solution = Some(Type::Scalar(s));
-                self.woken.append(&mut m.waiting);
+                self.woken_constraints.append(&mut m.waiting);
             }
         }
     }
 
     /// Solves every unsolved metavariable of a numeric class by `f64`.
-    pub fn default_reals(&mut self) {
+    pub fn apply_real_defaults(&mut self) {
         for m in &mut self.types {
-            if m.solution.is_none() && m.class != Class::Any {
+            if m.solution.is_none() && m.class != TypeClass::Any {
                 m.solution = Some(Type::F64);
-                self.woken.append(&mut m.waiting);
+                self.woken_constraints.append(&mut m.waiting);
             }
         }
     }
 
     /// Requires that a type belongs to a class. `params` returns the classes of type parameters.
-    pub fn demand(&mut self, t: &Type, class: Class, params: &dyn Fn(u32) -> Class) -> Result<(), Mismatch> {
-        let t = self.shallow(t);
+    pub fn require_class(
+        &mut self,
+        t: &Type,
+        class: TypeClass,
+        params: &dyn Fn(u32) -> TypeClass,
+    ) -> Result<(), Mismatch> {
+        let t = self.shallow_resolve(t);
         let fits = match &t {
             Type::Error => true,
             Type::Meta(id) => {
@@ -292,16 +297,16 @@ impl Metas {
                     && class > m.class
                 {
                     m.class = class;
-                    self.woken.append(&mut m.waiting);
+                    self.woken_constraints.append(&mut m.waiting);
                 }
                 true
             }
             Type::Scalar(Scalar::F64 | Scalar::F32) => true,
-            Type::Scalar(Scalar::I64) => class != Class::Real,
+            Type::Scalar(Scalar::I64) => class != TypeClass::Real,
             Type::Param(k, _) => params(*k) >= class,
-            _ => class == Class::Any,
+            _ => class == TypeClass::Any,
         };
-        if fits || class == Class::Any { Ok(()) } else { Err(Mismatch::Class(t, class)) }
+        if fits || class == TypeClass::Any { Ok(()) } else { Err(Mismatch::Class(t, class)) }
     }
 
     /// Unifies two types. Types that exceed the limits are skipped; see [`Self::take_large`].
@@ -309,21 +314,21 @@ impl Metas {
         &mut self,
         found: &Type,
         wanted: &Type,
-        params: &dyn Fn(u32) -> Class,
-        goals: &mut Goals,
+        params: &dyn Fn(u32) -> TypeClass,
+        goals: &mut SizeGoals,
     ) -> Result<(), Mismatch> {
-        if !(self.fits(found) && self.fits(wanted)) {
-            self.large.set(true);
+        if !(self.is_within_limits(found) && self.is_within_limits(wanted)) {
+            self.has_skipped_large.set(true);
             return Ok(());
         }
-        self.unify_parts(found, wanted, &mut Unifying { params, goals, parts: 0, depth: 0 })
+        self.unify_parts(found, wanted, &mut UnifyState { param_classes: params, goals, parts: 0, depth: 0 })
     }
 
-    fn unify_parts(&mut self, found: &Type, wanted: &Type, u: &mut Unifying<'_>) -> Result<(), Mismatch> {
+    fn unify_parts(&mut self, found: &Type, wanted: &Type, u: &mut UnifyState<'_>) -> Result<(), Mismatch> {
         // Solutions that unification finds on the way may enlarge a type.
         u.parts += 1;
-        if u.parts > MAX_PARTS || u.depth > MAX_NESTING {
-            self.large.set(true);
+        if u.parts > MAX_TYPE_PARTS || u.depth > MAX_TYPE_NESTING {
+            self.has_skipped_large.set(true);
             return Ok(());
         }
         u.depth += 1;
@@ -332,29 +337,29 @@ impl Metas {
         outcome
     }
 
-    fn unify_kinds(&mut self, found: &Type, wanted: &Type, u: &mut Unifying<'_>) -> Result<(), Mismatch> {
-        let (f, w) = (self.shallow(found), self.shallow(wanted));
+    fn unify_kinds(&mut self, found: &Type, wanted: &Type, u: &mut UnifyState<'_>) -> Result<(), Mismatch> {
+        let (f, w) = (self.shallow_resolve(found), self.shallow_resolve(wanted));
         match (&f, &w) {
             (Type::Error, _) | (_, Type::Error) => Ok(()),
             (Type::Meta(a), Type::Meta(b)) if a == b => Ok(()),
             (Type::Meta(a), Type::Meta(b)) => {
-                let (from, to) = self.join(*a, *b);
-                self.demand(&Type::Meta(to), self.class(from), u.params)?;
+                let (from, to) = self.union_by_rank(*a, *b);
+                self.require_class(&Type::Meta(to), self.class(from), u.param_classes)?;
                 self.solve(from, Type::Meta(to));
                 Ok(())
             }
-            (Type::Meta(_), t) | (t, Type::Meta(_)) if !self.fits(t) => {
-                self.large.set(true);
+            (Type::Meta(_), t) | (t, Type::Meta(_)) if !self.is_within_limits(t) => {
+                self.has_skipped_large.set(true);
                 Ok(())
             }
             (Type::Meta(id), t) | (t, Type::Meta(id)) => {
                 if self.occurs(*id, t) {
                     return Err(Mismatch::Infinite);
                 }
-                if !self.zonk(t).arguments().is_empty() {
+                if !self.zonk(t).free_arguments().is_empty() {
                     return Err(Mismatch::Dependent);
                 }
-                self.demand(t, self.class(*id), u.params)?;
+                self.require_class(t, self.class(*id), u.param_classes)?;
                 self.solve(*id, t.clone());
                 Ok(())
             }
@@ -385,8 +390,8 @@ impl Metas {
             }
             (Type::Data(a, xs), Type::Data(b, ys)) if a == b && xs.len() == ys.len() => {
                 xs.iter().zip(ys.iter()).try_for_each(|(x, y)| match (x, y) {
-                    (TypeArg::Type(x), TypeArg::Type(y)) => self.unify_parts(x, y, u),
-                    (TypeArg::Size(x), TypeArg::Size(y)) => self.unify_size(x, y, u.goals),
+                    (GenericArg::Type(x), GenericArg::Type(y)) => self.unify_parts(x, y, u),
+                    (GenericArg::Size(x), GenericArg::Size(y)) => self.unify_size(x, y, u.goals),
                     _ => Err(Mismatch::Shape),
                 })
             }
@@ -398,7 +403,7 @@ impl Metas {
 
     /// Chooses, by rank, which of two metavariables is solved by the other. The other receives the
     /// default of both.
-    fn join(&mut self, a: u32, b: u32) -> (u32, u32) {
+    fn union_by_rank(&mut self, a: u32, b: u32) -> (u32, u32) {
         let get =
             |id: u32| self.types.get(id as usize).map_or((0, None, Span::default()), |m| (m.rank, m.default, m.span));
         let ((rank_a, default_a, span_a), (rank_b, default_b, span_b)) = (get(a), get(b));
@@ -418,7 +423,7 @@ impl Metas {
     fn solve(&mut self, id: u32, t: Type) {
         if let Some(m) = self.types.get_mut(id as usize) {
             m.solution = Some(t);
-            self.woken.append(&mut m.waiting);
+            self.woken_constraints.append(&mut m.waiting);
         }
     }
 
@@ -429,7 +434,7 @@ impl Metas {
     }
 
     /// Unifies two sizes, or adds a goal.
-    pub fn unify_size(&mut self, found: &Poly, wanted: &Poly, goals: &mut Goals) -> Result<(), Mismatch> {
+    pub fn unify_size(&mut self, found: &Poly, wanted: &Poly, goals: &mut SizeGoals) -> Result<(), Mismatch> {
         let (f, w) = (self.zonk_size(found), self.zonk_size(wanted));
         let difference = f.sub(&w);
         if let Some(c) = difference.as_constant() {

@@ -7,25 +7,25 @@ use std::sync::Arc;
 
 use lang_core::base::{GlobalName, ModuleName, Name, Span};
 use lang_core::resolve::builtin::Builtin;
-use lang_core::resolve::forms::{Const, Derivative, Form, LoadOption, PlotKind, PlotOption, SCALES};
+use lang_core::resolve::forms::{AXIS_SCALES, Const, Derivative, Form, LoadOption, PlotKind, PlotOption};
 use lang_core::resolve::scalar_fn::ScalarFn;
-use lang_core::resolve::{LocalKind, Names, ValueRef};
+use lang_core::resolve::{LocalKind, NameEnv, ValueRef};
 use lang_core::session::{LIBRARY, PRELUDE, Session};
 use lang_core::syntax::ast::{Expr, Item, Tree};
 use lang_core::syntax::lexer::Token;
 use lang_core::syntax::ops::{BinderKind, Scalar};
 use lang_core::syntax::tex::TEX_NAMES;
 use lang_core::syntax::token::{Sym, Word};
-use lang_core::types::env::Env;
-use lang_core::types::info::TypeInfoBody;
+use lang_core::types::env::TypeEnv;
 use lang_core::types::ty::Type;
+use lang_core::types::type_info::TypeInfoBody;
 
+use super::completed_item::{CompletedItem, PLACEHOLDER};
 use super::context::{CandidateCategory, CompletionContext};
-use super::forms::{self, EXPRESSION_FORMS, ITEM_FORMS};
-use super::read::{CompletedItem, PLACEHOLDER};
+use super::snippets::{self, EXPRESSION_FORMS, ITEM_FORMS};
 use super::{Completion, CompletionKind, MAX_FROM_MODULE, import_edit, locals};
+use crate::name_docs::DocumentedName;
 use crate::signature;
-use crate::subject::DocumentedName;
 use crate::symbols::{SCATTERED_RANK, match_rank};
 
 /// Returns the names of the language's functions and constants, with their kinds.
@@ -72,7 +72,8 @@ impl<'a> CandidateCollector<'a> {
             CandidateCategory::Import => self.add_imports(),
             CandidateCategory::Item => self.add_forms(ITEM_FORMS, 0),
             CandidateCategory::PlotText => {
-                let texts = PlotKind::ALL.iter().map(|k| (k.name(), k.doc())).chain(SCALES.map(|s| (s, "a scale")));
+                let texts =
+                    PlotKind::ALL.iter().map(|k| (k.name(), k.doc())).chain(AXIS_SCALES.map(|s| (s, "a scale")));
                 texts.for_each(|(text, doc)| self.add(CompletionKind::Text, text, 0, doc));
             }
             CandidateCategory::Symbol => self.add_symbols(),
@@ -121,7 +122,7 @@ impl<'a> CandidateCollector<'a> {
         match_rank(name, self.prefix).is_some()
     }
 
-    fn add_forms(&mut self, forms: &[forms::FormSnippet], rank: u32) {
+    fn add_forms(&mut self, forms: &[snippets::FormSnippet], rank: u32) {
         for form in forms {
             self.push_if_matching(Completion {
                 label: form.word.to_owned(),
@@ -223,7 +224,7 @@ impl<'a> CandidateCollector<'a> {
             });
             let size = matches!(
                 local.kind,
-                LocalKind::ImplicitSize | LocalKind::ResultSize | LocalKind::Extent | LocalKind::FunParam
+                LocalKind::ImplicitSize | LocalKind::ResultSize | LocalKind::NamedExtent | LocalKind::FunTypeParam
             );
             let is_size = size || ty == Some(Type::I64);
             if sizes && !is_size || local.name == PLACEHOLDER {
@@ -250,7 +251,7 @@ impl<'a> CandidateCollector<'a> {
             fitting.truncate(MAX_FROM_MODULE);
         }
         for (_, name) in fitting {
-            let (kind, subject, of) = match view.value(module, &name) {
+            let (kind, subject, of) = match view.top_level_value(module, &name) {
                 Some(ValueRef::Def(global)) => {
                     (CompletionKind::Function, DocumentedName::Value(global.clone()), global.module)
                 }
@@ -272,7 +273,7 @@ impl<'a> CandidateCollector<'a> {
     fn add_module_types(&mut self, module: &ModuleName, rank: u32) {
         let view = self.session.view();
         for name in view.type_names(module) {
-            if let Some(global) = view.type_name(module, &name).filter(|g| g.module == *module) {
+            if let Some(global) = view.top_level_type(module, &name).filter(|g| g.module == *module) {
                 self.add_with_subject(CompletionKind::Type, &name, rank, "", Some(DocumentedName::Type(global)));
             }
         }
@@ -305,7 +306,7 @@ impl<'a> CandidateCollector<'a> {
             let name = Name::from(*module);
             // A name with another meaning here cannot name the module.
             if alias.is_none()
-                && (imported.iter().any(|(a, _)| *a == name) || view.value(&self.module, module).is_some())
+                && (imported.iter().any(|(a, _)| *a == name) || view.top_level_value(&self.module, module).is_some())
             {
                 continue;
             }
@@ -330,7 +331,8 @@ impl<'a> CandidateCollector<'a> {
             }
             let qualifier = alias.clone().unwrap_or(name.clone());
             for value in view.value_names(&name) {
-                let Some(ValueRef::Def(global)) = view.value(&name, &value).filter(|_| self.matches_prefix(&value))
+                let Some(ValueRef::Def(global)) =
+                    view.top_level_value(&name, &value).filter(|_| self.matches_prefix(&value))
                 else {
                     continue;
                 };
@@ -398,13 +400,13 @@ impl<'a> CandidateCollector<'a> {
         let tokens = &self.context.preceding_tokens;
         let token = |at: usize| tokens.get(at).map(|t| &t.token);
         let view = self.session.view();
-        let of_def = |module: &ModuleName, name: &str| match view.value(module, name) {
+        let of_def = |module: &ModuleName, name: &str| match view.top_level_value(module, name) {
             Some(ValueRef::Def(def)) => parameter_names(self.session, &def),
             _ => None,
         };
         match (token(bracket + 1)?, token(bracket + 2)?, token(bracket + 3)) {
             (Token::Name(module), Token::Sym(Sym::Dot), Some(Token::Name(name))) => {
-                of_def(&view.import(&self.module, module)?, name)
+                of_def(&view.imported_module(&self.module, module)?, name)
             }
             (Token::Name(name), ..) => of_def(&self.module, name),
             (Token::Sym(Sym::Backslash), ..) => {
@@ -426,7 +428,7 @@ impl<'a> CandidateCollector<'a> {
         }
         let view = self.session.view();
         for name in view.type_names(&self.module) {
-            let Some(global) = view.type_name(&self.module, &name) else { continue };
+            let Some(global) = view.top_level_type(&self.module, &name) else { continue };
             let Some(info) = view.type_info(&global) else { continue };
             if let TypeInfoBody::Alias(Type::Record(fields)) = &info.body {
                 for (field, ty) in fields.iter() {
@@ -440,7 +442,7 @@ impl<'a> CandidateCollector<'a> {
         let view = self.session.view();
         if let Some(Token::Name(name)) = self.context.token_before(1)
             && !matches!(self.context.token_before(2), Some(Token::Sym(Sym::Dot)))
-            && let Some(module) = view.import(&self.module, name)
+            && let Some(module) = view.imported_module(&self.module, name)
         {
             self.add_module_values(&module, "", 0);
             self.add_module_types(&module, 1);
@@ -467,7 +469,7 @@ impl<'a> CandidateCollector<'a> {
         let Some(Token::Name(name)) = self.context.token_before(1) else { return };
         let module: ModuleName = name.clone();
         let is_library = LIBRARY.iter().any(|(known, _)| *known != PRELUDE && *known == module.as_str());
-        let means_something = self.session.view().value(&self.module, &module).is_some();
+        let means_something = self.session.view().top_level_value(&self.module, &module).is_some();
         if !is_library || means_something || module == self.module {
             return;
         }

@@ -28,8 +28,8 @@ pub(crate) fn locals_in_scope(tree: &Tree, resolved: &Resolved, at: u32, read: u
             // A type may use `?n` again after its declaration.
             LocalKind::ResultSize => decl.span.end < at,
             // The result of a function type may use its parameters.
-            LocalKind::FunParam => is_in_function_result(tree, decl.span, at),
-            LocalKind::Extent => matches!(tree.item, Item::Let(_)) && decl.span.end < at,
+            LocalKind::FunTypeParam => is_in_function_result(tree, decl.span, at),
+            LocalKind::NamedExtent => matches!(tree.item, Item::Let(_)) && decl.span.end < at,
             _ => false,
         };
         if everywhere {

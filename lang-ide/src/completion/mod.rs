@@ -6,11 +6,11 @@
 //! signatures and type declarations. The documentation of a candidate is resolved later, through
 //! its [`Subject`].
 
+mod completed_item;
 mod context;
-mod forms;
 mod gather;
 mod locals;
-mod read;
+mod snippets;
 
 use lang_core::base::Span;
 use lang_core::resolve::LocalKind;
@@ -23,7 +23,7 @@ use context::CandidateCategory;
 pub(crate) use context::{CompletionContext, completion_context};
 use gather::CandidateCollector;
 
-use crate::subject::DocumentedName;
+use crate::name_docs::DocumentedName;
 use crate::{Edit, Location, find};
 
 /// The maximal number of candidates.

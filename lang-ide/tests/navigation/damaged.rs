@@ -18,16 +18,16 @@ use lang_ide::{Session, Span};
 use crate::support::{MAIN, corpus};
 
 /// A generator of pseudo-random numbers, the same in every run.
-struct Drawn(u64);
+struct RandomNumbers(u64);
 
-impl Drawn {
-    fn below(&mut self, n: usize) -> usize {
+impl RandomNumbers {
+    fn number_below(&mut self, n: usize) -> usize {
         self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         usize::try_from((self.0 >> 33) % u64::try_from(n.max(1)).unwrap()).unwrap()
     }
 }
 
-fn ask_everything(session: &Session, text: &str, at: u32, drawn: &mut Drawn) {
+fn ask_everything(session: &Session, text: &str, at: u32, drawn: &mut RandomNumbers) {
     let length = u32::try_from(text.len()).unwrap();
     let inside = |span: Span| assert!(span.start <= span.end && span.end <= length, "{span:?} of {length}");
     for place in [
@@ -50,7 +50,7 @@ fn ask_everything(session: &Session, text: &str, at: u32, drawn: &mut Drawn) {
         assert!(help.parameters.iter().all(|p| help.label.get(p.range()).is_some()));
     }
     selection(session, MAIN, at).iter().for_each(|s| inside(*s));
-    if prepare_rename(session, MAIN, at).is_ok() && drawn.below(8) == 0 {
+    if prepare_rename(session, MAIN, at).is_ok() && drawn.number_below(8) == 0 {
         for edit in rename(session, MAIN, at, "freshly").unwrap_or_default() {
             inside(edit.at.span);
         }
@@ -66,24 +66,24 @@ fn ask_everything(session: &Session, text: &str, at: u32, drawn: &mut Drawn) {
 #[test]
 fn every_request_answers() {
     let (whole, modules) = corpus();
-    let mut drawn = Drawn(8);
+    let mut drawn = RandomNumbers(8);
     let mut session = Session::new();
     for module in modules.iter().step_by(3) {
         let text = whole.text(module).expect("a module");
         for _ in 0..3 {
-            let place = |drawn: &mut Drawn| text.floor_char_boundary(drawn.below(text.len() + 1));
+            let place = |drawn: &mut RandomNumbers| text.floor_char_boundary(drawn.number_below(text.len() + 1));
             let (a, b, c) = (place(&mut drawn), place(&mut drawn), place(&mut drawn));
             let (a, b) = (a.min(b), a.max(b).min(a + 4000));
             let b = text.floor_char_boundary(b);
-            let hurt = match drawn.below(4) {
+            let hurt = match drawn.number_below(4) {
                 0 => text[a..b].to_owned(),
                 1 => format!("{}{}", &text[a..b], &text[c..text.floor_char_boundary((c + 500).min(text.len()))]),
                 2 => text[a..b].replace(['(', ')'], ""),
-                _ => text[a..b].chars().filter(|_| drawn.below(12) > 0).collect(),
+                _ => text[a..b].chars().filter(|_| drawn.number_below(12) > 0).collect(),
             };
             session.set_text(MAIN, &hurt);
             for _ in 0..4 {
-                let at = hurt.floor_char_boundary(drawn.below(hurt.len() + 1));
+                let at = hurt.floor_char_boundary(drawn.number_below(hurt.len() + 1));
                 ask_everything(&session, &hurt, u32::try_from(at).unwrap(), &mut drawn);
             }
             let all = tokens(&session, MAIN);

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use expect_test::{Expect, expect};
 use lang_ide::calls::{incoming, outgoing, prepare_calls};
 
-use crate::support::{MAIN, marked, place, session};
+use crate::support::{MAIN, line_and_column, marked, session};
 
 #[track_caller]
 fn check(text: &str, expected: &Expect) {
@@ -18,7 +18,7 @@ fn check(text: &str, expected: &Expect) {
             let _ = writeln!(out, "{} {:?}: {}", item.name, item.kind, item.detail);
             for (way, calls) in [("from", incoming(&session, &item)), ("to", outgoing(&session, &item))] {
                 for call in calls {
-                    let places: Vec<String> = call.spans.iter().map(|p| place(&text, p.start)).collect();
+                    let places: Vec<String> = call.spans.iter().map(|p| line_and_column(&text, p.start)).collect();
                     let work = call.work.map(|work| format!(": {work}")).unwrap_or_default();
                     let module = call.item.location.module.replace(MAIN, "");
                     let _ = writeln!(out, "{way} {module} {} at {}{work}", call.item.name, places.join(", "));

@@ -9,11 +9,11 @@
     reason = "what helpers of a test cannot read fails the test"
 )]
 
+mod completion;
 mod damaged;
+mod document_structure;
 mod hierarchy;
 mod names;
-mod places;
+mod references;
 mod renames;
-mod shape;
 mod support;
-mod writing;

@@ -6,7 +6,7 @@ use expect_test::{Expect, expect};
 use lang_core::syntax::lexer::{Token, lex};
 use lang_ide::names::{NameRole, NameTarget, untyped_uses, uses};
 
-use crate::support::{MAIN, corpus, place, session};
+use crate::support::{MAIN, corpus, line_and_column, session};
 
 fn shown(what: &NameTarget) -> String {
     match what {
@@ -36,7 +36,7 @@ fn check(text: &str, expected: &Expect) {
                 role => format!(", {role:?}"),
             };
             let kind = found.kind.map_or_else(String::new, |kind| format!(" ({kind:?})"));
-            let at = place(text, found.span.start);
+            let at = line_and_column(text, found.span.start);
             let _ = writeln!(out, "{at:<5} {:<6} {}{kind}{role}", found.name, shown(&found.meaning));
         }
     }
@@ -221,7 +221,10 @@ fn every_name_of_every_program_has_one_meaning() {
             assert_eq!(all.len(), untyped.len());
             let mut last = item.start;
             for found in all.iter().filter(|u| u.role != NameRole::Shorthand) {
-                let at = format!("{module}:{}: {found:?}", place(&session.text(&module).unwrap(), found.span.start));
+                let at = format!(
+                    "{module}:{}: {found:?}",
+                    line_and_column(&session.text(&module).unwrap(), found.span.start)
+                );
                 assert!(found.span.start >= last, "{at}");
                 last = found.span.end;
                 assert!(

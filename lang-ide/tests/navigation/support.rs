@@ -21,7 +21,7 @@ pub(crate) fn marked(text: &str) -> (String, u32) {
 }
 
 /// Formats the line and column of an offset, counted from 1.
-pub(crate) fn place(text: &str, at: u32) -> String {
+pub(crate) fn line_and_column(text: &str, at: u32) -> String {
     let before = &text[..at as usize];
     let line = before.matches('\n').count() + 1;
     let column = before.rsplit('\n').next().unwrap_or_default().chars().count() + 1;

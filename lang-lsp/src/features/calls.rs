@@ -8,7 +8,7 @@ use tower_lsp::lsp_types::{
     TextDocumentPositionParams,
 };
 
-use crate::world::{ModuleText, RequestContext};
+use crate::snapshot::{ModuleText, RequestContext};
 
 /// Returns the definition at a position.
 pub(crate) fn prepare(

@@ -2,8 +2,8 @@
 //! `lang_ide::signature`.
 
 use lang_ide::completion::{Completion, CompletionKind, complete, is_derivative_operand};
+use lang_ide::name_docs::DocumentedName;
 use lang_ide::signature::signature_help;
-use lang_ide::subject::DocumentedName;
 use serde_json::Value;
 use tower_lsp::jsonrpc::Result;
 use tower_lsp::lsp_types::{
@@ -14,7 +14,7 @@ use tower_lsp::lsp_types::{
 
 use super::text_edits;
 use crate::lines::clamp;
-use crate::world::{ModuleText, RequestContext};
+use crate::snapshot::{ModuleText, RequestContext};
 
 /// Returns the completion candidates. `bracket` is set if an opened bracket triggered the request.
 pub(crate) fn completion(

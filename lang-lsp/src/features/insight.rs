@@ -25,8 +25,8 @@ use crate::commands::{EVALUATE, RUN, SHOW_VIEW};
 use crate::evaluate;
 use crate::last_known::{LAST_KNOWN_MARK, ValueAge, has_values};
 use crate::lines::clamp;
+use crate::snapshot::{ModuleText, RequestContext, request_failed};
 use crate::views;
-use crate::world::{ModuleText, RequestContext, request_failed};
 
 /// Returns the hover of a position.
 pub(crate) fn hover(

@@ -7,7 +7,7 @@ use tower_lsp::jsonrpc::Result;
 use tower_lsp::lsp_types::{FoldingRange, FoldingRangeKind, Position, Range, SelectionRange, TextEdit, Url};
 
 use super::text_edits;
-use crate::world::RequestContext;
+use crate::snapshot::RequestContext;
 
 /// Returns the edits that format a document. Items that do not parse stay unchanged, and the
 /// diagnostics explain why.

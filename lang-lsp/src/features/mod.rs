@@ -13,7 +13,7 @@ pub(crate) mod tokens;
 use lang_ide::{Edit, Location};
 use tower_lsp::lsp_types::{self as lsp, TextEdit, Url};
 
-use crate::world::{ModuleText, RequestContext};
+use crate::snapshot::{ModuleText, RequestContext};
 
 /// Converts locations to the protocol. Each module's text is read once.
 fn locations(seen: &RequestContext<'_>, mut all: Vec<Location>) -> Vec<lsp::Location> {

@@ -9,7 +9,7 @@ use tower_lsp::lsp_types::{
 };
 
 use super::locations;
-use crate::world::RequestContext;
+use crate::snapshot::RequestContext;
 
 /// A query for locations related to the name at an offset.
 type LocationQuery = fn(&Session, &str, u32) -> Vec<Location>;

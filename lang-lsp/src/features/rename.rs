@@ -11,7 +11,7 @@ use tower_lsp::lsp_types::{
 };
 
 use super::text_edits;
-use crate::world::{RequestContext, request_failed};
+use crate::snapshot::{RequestContext, request_failed};
 
 /// Returns the range and the current name of the symbol to be renamed.
 pub(crate) fn prepare(

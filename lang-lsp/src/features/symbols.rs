@@ -5,7 +5,7 @@ use tower_lsp::jsonrpc::Result;
 use tower_lsp::lsp_types::{self as lsp, DocumentSymbol, DocumentSymbolResponse, SymbolInformation, Url};
 
 use super::locations;
-use crate::world::{ModuleText, RequestContext};
+use crate::snapshot::{ModuleText, RequestContext};
 
 /// Returns the symbols of a document.
 pub(crate) fn symbols_of_document(seen: &RequestContext<'_>, url: &Url) -> Result<Option<DocumentSymbolResponse>> {

@@ -13,7 +13,7 @@ use tower_lsp::lsp_types::{
 };
 
 use crate::lines::clamp;
-use crate::world::{ModuleText, RequestContext};
+use crate::snapshot::{ModuleText, RequestContext};
 
 /// Returns the protocol's numbering of token kinds and modifiers.
 pub(crate) fn legend() -> SemanticTokensLegend {

@@ -127,7 +127,7 @@ impl Client {
 
     /// Waits for a notification of this method that satisfies the condition, and returns its
     /// parameters.
-    pub(crate) fn told(&mut self, method: &str, wanted: impl Fn(&Value) -> bool) -> Value {
+    pub(crate) fn wait_for_notification(&mut self, method: &str, wanted: impl Fn(&Value) -> bool) -> Value {
         self.wait(|m| m["method"] == method && wanted(&m["params"])).1["params"].take()
     }
 
@@ -204,7 +204,8 @@ impl Client {
 
     /// Waits for the diagnostics of a version.
     pub(crate) fn diagnostics(&mut self, uri: &str, version: i64) -> Vec<Value> {
-        let mut told = self.told("textDocument/publishDiagnostics", |p| p["uri"] == uri && p["version"] == version);
+        let mut told = self
+            .wait_for_notification("textDocument/publishDiagnostics", |p| p["uri"] == uri && p["version"] == version);
         serde_json::from_value(told["diagnostics"].take()).unwrap()
     }
 

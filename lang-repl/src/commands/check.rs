@@ -2,22 +2,22 @@
 
 use std::path::PathBuf;
 
-use crate::cli::Common;
+use crate::cli::CommonOptions;
 use crate::engine::Engine;
 use crate::files;
-use crate::out::{Out, Status};
+use crate::out::{OutputWriter, Status};
 use crate::problem::Problem;
 
-pub(crate) fn run(paths: &[PathBuf], common: &Common, out: Out) -> Status {
+pub(crate) fn run(paths: &[PathBuf], common: &CommonOptions, out: OutputWriter) -> Status {
     let mut engine = Engine::new(common, out);
-    let mut status = Status::Good;
+    let mut status = Status::Success;
     let mut problems: Vec<Problem> = Vec::new();
     let mut modules = Vec::new();
     for path in paths {
         match engine.load(path) {
             Ok(module) => modules.push(module),
             Err(problem) => {
-                status = status.max(files::status(&problem));
+                status = status.max(files::read_failure_status(&problem));
                 problems.push(*problem);
             }
         }
@@ -26,8 +26,8 @@ pub(crate) fn run(paths: &[PathBuf], common: &Common, out: Out) -> Status {
     if problems.iter().any(Problem::is_error) {
         status = status.max(Status::Failed);
     } else {
-        problems.extend(engine.grad_costs(&modules));
+        problems.extend(engine.gradient_cost_warnings(&modules));
     }
-    out.list(&problems, &engine.sources);
+    out.report_list(&problems, &engine.sources);
     status
 }

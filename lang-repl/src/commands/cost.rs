@@ -11,58 +11,65 @@ use lang_core::base::{Code, GlobalName};
 use lang_core::cost::CostFormulas as Formulas;
 use lang_core::count::Formula;
 use lang_core::exec::MemoryPlan;
-use lang_core::ir::cost::{CountedCost, UnknownCost, count_cost, eval_extents};
+use lang_core::ir::counted_cost::{CountedCost, UnknownCost, count_cost, eval_extents};
 use lang_core::ir::flat::InputSource;
 use lang_core::predicate::{Atom, LocalId};
 use lang_core::runtime::OperationCounts;
 use lang_core::syntax::split::ItemKind;
 use lang_core::types::ty::{Signature, SizeSource};
 
-use super::{loaded, refused};
-use crate::cli::Common;
+use super::{load_program, report_failure};
+use crate::cli::CommonOptions;
 use crate::engine::Engine;
-use crate::engine::costs::{WIDEST, callee_of, derivatives};
-use crate::engine::measure::{Measured, locals};
+use crate::engine::costs::{MAX_COLUMN_WIDTH, f64_callee, with_derivatives};
+use crate::engine::measure::{MeasuredCounts, local_sizes};
 use crate::files;
 use crate::json;
-use crate::out::{Out, Status};
+use crate::out::{OutputWriter, Status};
 use crate::problem::Problem;
 
 /// The most index tuples that are counted; more would take seconds.
-const LIMIT: u64 = 50_000_000;
+const MAX_COUNTED_TUPLES: u64 = 50_000_000;
 
-pub(crate) fn run(file: &Path, def: Option<&str>, at: &[String], measure: bool, common: &Common, out: Out) -> Status {
+pub(crate) fn run(
+    file: &Path,
+    def: Option<&str>,
+    at: &[String],
+    measure: bool,
+    common: &CommonOptions,
+    out: OutputWriter,
+) -> Status {
     let mut engine = Engine::new(common, out);
-    let module = match loaded(&mut engine, file, out) {
+    let module = match load_program(&mut engine, file, out) {
         Ok(module) => module,
         Err(status) => return status,
     };
     // A name contains no equals sign, so this argument is a size and the definition is missing.
     let (def, is_all) = (def.filter(|def| !def.contains('=')), def.is_none());
     let made = match def {
-        Some(def) if at.is_empty() && !measure => formulas(&engine, &GlobalName::new(&module, def), out),
-        Some(def) => told(&mut engine, &GlobalName::new(&module, def), at, measure, out),
-        None if at.is_empty() && !measure && is_all => Ok(list(&engine, &module, out)),
-        None => Err(vec![of_no_definition(&engine, file, &module)]),
+        Some(def) if at.is_empty() && !measure => render_formulas(&engine, &GlobalName::new(&module, def), out),
+        Some(def) => report_costs(&mut engine, &GlobalName::new(&module, def), at, measure, out),
+        None if at.is_empty() && !measure && is_all => Ok(render_all_formulas(&engine, &module, out)),
+        None => Err(vec![missing_definition(&engine, file, &module)]),
     };
     match made {
         Ok(text) => {
             out.print(&text);
-            Status::Good
+            Status::Success
         }
-        Err(problems) => refused(&problems, &engine, out),
+        Err(problems) => report_failure(&problems, &engine, out),
     }
 }
 
 /// Renders the formulas of a definition.
-fn formulas(engine: &Engine, name: &GlobalName, out: Out) -> Result<String, Vec<Problem>> {
+fn render_formulas(engine: &Engine, name: &GlobalName, out: OutputWriter) -> Result<String, Vec<Problem>> {
     let costs = engine.costs(name).map_err(|problem| vec![*problem])?;
     Ok(if out.is_json() { costs.json() } else { costs.text() })
 }
 
 /// Renders the formulas of all definitions in a file that have a cost.
-fn list(engine: &Engine, module: &str, out: Out) -> String {
-    let items = engine.forms().items(module);
+fn render_all_formulas(engine: &Engine, module: &str, out: OutputWriter) -> String {
+    let items = engine.database().items(module);
     let defs = items.iter().filter(|i| i.kind == ItemKind::Def).map(|i| GlobalName::new(module, &i.name));
     let all = defs.filter_map(|def| engine.costs(&def).ok());
     if out.is_json() {
@@ -73,48 +80,48 @@ fn list(engine: &Engine, module: &str, out: Out) -> String {
 }
 
 /// Reports sizes without a definition.
-fn of_no_definition(engine: &Engine, file: &Path, module: &str) -> Problem {
-    let items = engine.forms().items(module);
+fn missing_definition(engine: &Engine, file: &Path, module: &str) -> Problem {
+    let items = engine.database().items(module);
     let first = items.iter().find(|i| i.kind == ItemKind::Def).map_or("DEF", |i| i.name.as_str());
-    let help = format!("name it, as in `iverson cost {} {first} --at …`", files::shown(file));
-    Problem::new(Code::E0600, "sizes are those of one definition, and none is named").help(help)
+    let help = format!("name it, as in `iverson cost {} {first} --at …`", files::display_path(file));
+    Problem::new(Code::E0600, "sizes are those of one definition, and none is named").with_help(help)
 }
 
 /// The cost of a definition at some sizes.
-struct Told {
+struct CostReport {
     /// The sizes with their values.
-    at: Vec<(String, i64)>,
+    sizes: Vec<(String, i64)>,
     /// The costs in Tensor SSA of the primal and its derivatives.
     costs: Vec<(&'static str, CountedCost)>,
     /// The memory plan of each, with its peak.
     plans: Vec<Option<MemoryPlan>>,
-    measured: Vec<Measured>,
+    measured: Vec<MeasuredCounts>,
 }
 
-fn told(
+fn report_costs(
     engine: &mut Engine,
     name: &GlobalName,
     at: &[String],
     measure: bool,
-    out: Out,
+    out: OutputWriter,
 ) -> Result<String, Vec<Problem>> {
     let problem = |code: Code, message: String| vec![Problem::new(code, message)];
-    let signature = engine.signature(name).ok_or_else(|| vec![*engine.no_definition(name)])?;
-    let sizes = sizes_of(&signature, at, Written::At)?;
-    let callee = callee_of(name, &signature);
+    let signature = engine.signature(name).ok_or_else(|| vec![*engine.unknown_definition(name)])?;
+    let sizes = parse_sizes(&signature, at, SizeSyntax::AtOption)?;
+    let callee = f64_callee(name, &signature);
     let (mut costs, mut plans) = (Vec::new(), Vec::new());
     let derived = {
-        let module = engine.forms();
+        let module = engine.database();
         module.stages(&callee).map_err(|why| {
             let mut p = Problem::new(Code::E0510, format!("`{}` has no core form: {}", name.name, why.reason.phrase()));
             p.help = Some("`:cost` in the REPL counts a run of any program".to_owned());
             p.places.extend(engine.place_of(&why.item, why.span));
             vec![p]
         })?;
-        let all = derivatives(engine, &callee);
+        let all = with_derivatives(engine, &callee);
         for (of, callee) in &all {
             let Some(ssa) = module.ssa(callee) else { continue };
-            let at = locals(&ssa, &signature, &sizes);
+            let at = local_sizes(&ssa, &signature, &sizes);
             for input in &ssa.inputs {
                 let dims = eval_extents(&input.leaf.dims, &at).unwrap_or_default();
                 if let Some((extent, n)) = input.leaf.dims.iter().zip(dims).find(|(_, n)| *n < 0) {
@@ -127,29 +134,29 @@ fn told(
                 }
             }
             let formulas = module.cost(callee);
-            let by_formulas = formulas.as_ref().and_then(|formulas| evaluated(formulas, &at));
-            let counted = || count_cost(&ssa, &at, &|c| module.ssa(c), LIMIT);
-            let bounded = |why| formulas.as_ref().and_then(|formulas| at_most(formulas, &at)).ok_or(why);
+            let by_formulas = formulas.as_ref().and_then(|formulas| evaluate_formulas(formulas, &at));
+            let counted = || count_cost(&ssa, &at, &|c| module.ssa(c), MAX_COUNTED_TUPLES);
+            let bounded = |why| formulas.as_ref().and_then(|formulas| evaluate_upper_bounds(formulas, &at)).ok_or(why);
             let cost = by_formulas.map_or_else(counted, Ok).or_else(bounded).map_err(|why| {
-                problem(Code::E0510, format!("the cost of `{}` is not told: {}", name.name, phrase(why)))
+                problem(Code::E0510, format!("the cost of `{}` is not told: {}", name.name, describe_unknown(why)))
             })?;
             costs.push((*of, cost));
-            plans.push(engine.plan(&ssa, &at));
+            plans.push(engine.memory_plan(&ssa, &at));
         }
         all.into_iter()
             .skip(1)
             .filter_map(|(of, callee)| Some((of, callee.derivatives.last()?.clone())))
             .collect::<Vec<_>>()
     };
-    let measured = if measure { engine.measure(&callee, &signature, &sizes, &derived)? } else { Vec::new() };
+    let measured = if measure { engine.measure_counts(&callee, &signature, &sizes, &derived)? } else { Vec::new() };
     let at = signature.sizes.iter().map(|s| s.name.to_string()).zip(sizes).collect();
-    let told = Told { at, costs, plans, measured };
+    let told = CostReport { sizes: at, costs, plans, measured };
     Ok(if out.is_json() { told.json(name) } else { told.text(name) })
 }
 
 /// Evaluates the formulas at sizes. Returns `None` if one depends on data; the caller then counts,
 /// as if every condition held.
-fn evaluated(of: &Formulas, sizes: &HashMap<LocalId, i64>) -> Option<CountedCost> {
+fn evaluate_formulas(of: &Formulas, sizes: &HashMap<LocalId, i64>) -> Option<CountedCost> {
     let mut size = |a: &Atom| if let Atom::Local(l, _) = a { sizes.get(l).copied() } else { None };
     let number = |n: Option<i128>| u64::try_from(n?).ok();
     Some(CountedCost {
@@ -162,7 +169,7 @@ fn evaluated(of: &Formulas, sizes: &HashMap<LocalId, i64>) -> Option<CountedCost
 }
 
 /// Evaluates upper bounds of the formulas at sizes, for any data. `None` if a formula has no bound.
-fn at_most(of: &Formulas, sizes: &HashMap<LocalId, i64>) -> Option<CountedCost> {
+fn evaluate_upper_bounds(of: &Formulas, sizes: &HashMap<LocalId, i64>) -> Option<CountedCost> {
     let mut size = |a: &Atom| if let Atom::Local(l, _) = a { sizes.get(l).copied() } else { None };
     let mut most = |f: &Formula| of.upper_bound(f, &of.context())?.eval(&mut size).and_then(|n| u64::try_from(n).ok());
     Some(CountedCost {
@@ -179,7 +186,7 @@ fn at_most(of: &Formulas, sizes: &HashMap<LocalId, i64>) -> Option<CountedCost> 
     })
 }
 
-fn phrase(why: UnknownCost) -> &'static str {
+fn describe_unknown(why: UnknownCost) -> &'static str {
     match why {
         UnknownCost::Extent => "an extent is known to the run alone",
         UnknownCost::TooMany => "there are too many index tuples to count; try smaller sizes",
@@ -189,15 +196,15 @@ fn phrase(why: UnknownCost) -> &'static str {
 
 /// The syntax of sizes in the command line.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Written {
+pub(crate) enum SizeSyntax {
     /// `--at n=64,m=8`
-    At,
+    AtOption,
     /// `n=64 m=8`
-    Apart,
+    Positional,
 }
 
 /// Parses the sizes of a signature; every size must occur.
-pub(crate) fn sizes_of(signature: &Signature, at: &[String], written: Written) -> Result<Vec<i64>, Vec<Problem>> {
+pub(crate) fn parse_sizes(signature: &Signature, at: &[String], written: SizeSyntax) -> Result<Vec<i64>, Vec<Problem>> {
     let problem = |message: String, help: String| {
         let mut p = Problem::new(Code::E0600, message);
         p.help = Some(help);
@@ -206,8 +213,8 @@ pub(crate) fn sizes_of(signature: &Signature, at: &[String], written: Written) -
     let names: Vec<&str> = signature.sizes.iter().map(|s| s.name.as_str()).collect();
     let each: Vec<String> = names.iter().map(|n| format!("{n}=8")).collect();
     let example = match written {
-        Written::At => format!("--at {}", each.join(",")),
-        Written::Apart => each.join(" "),
+        SizeSyntax::AtOption => format!("--at {}", each.join(",")),
+        SizeSyntax::Positional => each.join(" "),
     };
     let mut sizes: Vec<Option<i64>> = vec![None; names.len()];
     for item in at.iter().flat_map(|a| a.split(',')).map(str::trim).filter(|a| !a.is_empty()) {
@@ -238,16 +245,16 @@ pub(crate) fn sizes_of(signature: &Signature, at: &[String], written: Written) -
     let missing: Vec<&str> = names.iter().zip(&sizes).filter(|(_, n)| n.is_none()).map(|(name, _)| *name).collect();
     if !missing.is_empty() {
         let list = missing.join(", ");
-        let what = if written == Written::At { "cost" } else { "time" };
+        let what = if written == SizeSyntax::AtOption { "cost" } else { "time" };
         let message = format!("the {what} depends on sizes that are not told: {list}");
         return Err(problem(message, format!("tell them: {example}")));
     }
     Ok(sizes.into_iter().flatten().collect())
 }
 
-impl Told {
+impl CostReport {
     fn text(&self, name: &GlobalName) -> String {
-        let at: Vec<String> = self.at.iter().map(|(name, n)| format!("{name} = {n}")).collect();
+        let at: Vec<String> = self.sizes.iter().map(|(name, n)| format!("{name} = {n}")).collect();
         let at = if at.is_empty() { String::new() } else { format!(" at {}", at.join(", ")) };
         let mut text = format!("{}{at}\n\n", name.name);
         let mut rows = vec![["", "work", "iterations", "io", "bytes"].map(str::to_owned)];
@@ -260,11 +267,11 @@ impl Told {
             };
             rows.push([(*of).to_owned(), most(cost.work), most(cost.iterations), cost.io.to_string(), bytes]);
         }
-        text += &table(&rows);
+        text += &align_columns(&rows);
         if let [(_, primal), .., (_, adjoint)] = self.costs.as_slice()
             && primal.work + primal.io > 0
         {
-            let ratio = ratio(adjoint, primal);
+            let ratio = cost_ratio(adjoint, primal);
             text += &format!("\nadjoint + io is {ratio:.2} times primal + io\n");
         }
         if let [.., (_, adjoint)] = self.costs.as_slice()
@@ -274,19 +281,19 @@ impl Told {
         }
         if !self.measured.is_empty() {
             let mut rows = vec![["measured", "in", "work", "tests", "iterations"].map(str::to_owned)];
-            for Measured { of, form, counts } in &self.measured {
+            for MeasuredCounts { role: of, form, counts } in &self.measured {
                 let OperationCounts { work, tests, iterations } = counts;
                 let numbers = [work, tests, iterations].map(u64::to_string);
                 let [work, tests, iterations] = numbers;
                 rows.push([(*of).to_owned(), (*form).to_owned(), work, tests, iterations]);
             }
-            text += &format!("\n{}", table(&rows));
+            text += &format!("\n{}", align_columns(&rows));
         }
         text
     }
 
     fn json(&self, name: &GlobalName) -> String {
-        let at = self.at.iter().map(|(name, n)| (name.as_str(), n.to_string()));
+        let at = self.sizes.iter().map(|(name, n)| (name.as_str(), n.to_string()));
         let column = |f: &dyn Fn(&CountedCost) -> u64| {
             json::object(self.costs.iter().map(|(of, cost)| (*of, json::object([("value", f(cost).to_string())]))))
         };
@@ -294,7 +301,7 @@ impl Told {
             let MemoryPlan { peak, is_complete: is_whole, .. } = (*plan)?;
             Some((*of, json::object([("value", peak.to_string()), ("exact", is_whole.to_string())])))
         });
-        let measured = self.measured.iter().map(|Measured { of, form, counts }| {
+        let measured = self.measured.iter().map(|MeasuredCounts { role: of, form, counts }| {
             let OperationCounts { work, tests, iterations } = counts;
             let numbers = [("work", work), ("tests", tests), ("iterations", iterations)];
             let texts = [("of", json::string(of)), ("form", json::string(form))];
@@ -319,15 +326,15 @@ impl Told {
 
 /// Returns the quotient of Theorem 6.35, with the inputs and outputs of the function on both sides.
 #[expect(clippy::cast_precision_loss, reason = "two decimals are shown")]
-fn ratio(adjoint: &CountedCost, primal: &CountedCost) -> f64 {
+fn cost_ratio(adjoint: &CountedCost, primal: &CountedCost) -> f64 {
     (adjoint.work + primal.io) as f64 / (primal.work + primal.io) as f64
 }
 
 /// Lays out rows in columns; numeric columns are aligned to the right.
-fn table<const N: usize>(rows: &[[String; N]]) -> String {
+fn align_columns<const N: usize>(rows: &[[String; N]]) -> String {
     let width = |k: usize| {
         let widths = rows.iter().filter_map(|r| r.get(k)).map(|c| c.chars().count());
-        widths.max().unwrap_or(0).min(WIDEST)
+        widths.max().unwrap_or(0).min(MAX_COLUMN_WIDTH)
     };
     let mut text = String::new();
     for row in rows {

@@ -6,50 +6,56 @@ use std::path::Path;
 use lang_core::base::{Code, ModuleName};
 
 use super::explain;
-use crate::cli::Common;
+use crate::cli::CommonOptions;
+use crate::doc_entry::{DocEntry, two_columns};
 use crate::engine::Engine;
-use crate::entry::{Entry, columns};
 use crate::files;
 use crate::json;
 use crate::lookup;
-use crate::out::{Out, Status};
+use crate::out::{OutputWriter, Status};
 use crate::problem::Problem;
 use crate::show;
 use crate::wrap;
 
-pub(crate) fn run(name: Option<&str>, load: Option<&Path>, common: &Common, out: Out) -> Status {
+pub(crate) fn run(name: Option<&str>, load: Option<&Path>, common: &CommonOptions, out: OutputWriter) -> Status {
     let mut engine = Engine::new(common, out);
     let module = match load.map(|path| engine.load(path)).transpose() {
         Ok(module) => module,
         Err(problem) => {
-            out.fail(std::slice::from_ref(&*problem), &engine.sources);
-            return files::status(&problem);
+            out.report_failure(std::slice::from_ref(&*problem), &engine.sources);
+            return files::read_failure_status(&problem);
         }
     };
     match name {
-        Some(name) => show(&engine, module.as_ref(), name, false, out),
-        None => list(&engine, module.as_ref(), out),
+        Some(name) => show_documentation(&engine, module.as_ref(), name, false, out),
+        None => list_entries(&engine, module.as_ref(), out),
     }
 }
 
 /// Shows the documentation of a name, as it is visible in module `here` if that is `Some`. Includes
 /// the definition's text if `source` is true.
-pub(crate) fn show(engine: &Engine, here: Option<&ModuleName>, name: &str, source: bool, out: Out) -> Status {
-    let found = lookup::find(engine, here, name);
+pub(crate) fn show_documentation(
+    engine: &Engine,
+    here: Option<&ModuleName>,
+    name: &str,
+    source: bool,
+    out: OutputWriter,
+) -> Status {
+    let found = lookup::find_documentation(engine, here, name);
     if found.is_empty() {
-        if let Some(code) = explain::code(name) {
-            return explain::page(code, out);
+        if let Some(code) = explain::parse_code(name) {
+            return explain::show_page(code, out);
         }
         let mut problem = Problem::new(Code::E0600, format!("there is no documentation of `{name}`"));
-        problem.help = Some(match lookup::nearest(engine, here, name) {
+        problem.help = Some(match lookup::nearest_name(engine, here, name) {
             Some(near) => format!("did you mean `{near}`?"),
             None => "`iverson doc` lists what there is".to_owned(),
         });
-        out.fail(&[problem], &engine.sources);
+        out.report_failure(&[problem], &engine.sources);
         return Status::Failed;
     }
     if out.is_json() {
-        let mut documents: Vec<String> = found.iter().map(Entry::json).collect();
+        let mut documents: Vec<String> = found.iter().map(DocEntry::json).collect();
         let document = match documents.len() {
             1 => documents.remove(0),
             _ => json::array(documents),
@@ -57,25 +63,25 @@ pub(crate) fn show(engine: &Engine, here: Option<&ModuleName>, name: &str, sourc
         out.print(&format!("{document}\n"));
     } else {
         let texts: Vec<String> = found.iter().map(|entry| entry.text(source)).collect();
-        out.print(&wrap::page(&texts.join("\n"), show::terminal_width()));
+        out.print(&wrap::wrap_page(&texts.join("\n"), show::terminal_width()));
     }
-    Status::Good
+    Status::Success
 }
 
 /// Lists the definitions of a file, or the modules of the library.
-fn list(engine: &Engine, here: Option<&ModuleName>, out: Out) -> Status {
+fn list_entries(engine: &Engine, here: Option<&ModuleName>, out: OutputWriter) -> Status {
     let entries = match here {
-        Some(module) => lookup::definitions(engine, module),
-        None => lookup::modules(engine),
+        Some(module) => lookup::definition_entries(engine, module),
+        None => lookup::library_modules(engine),
     };
     if out.is_json() {
-        out.print(&format!("{}\n", json::array(entries.iter().map(Entry::json))));
-        return Status::Good;
+        out.print(&format!("{}\n", json::array(entries.iter().map(DocEntry::json))));
+        return Status::Success;
     }
     let lines: Vec<(String, String)> = entries.iter().map(|e| (e.name.clone(), e.summary())).collect();
-    out.print(&wrap::page(&columns(&lines), show::terminal_width()));
+    out.print(&wrap::wrap_page(&two_columns(&lines), show::terminal_width()));
     if here.is_none() {
         out.print("\nThe words of the language have documentation too, such as `iverson doc grad`.\n");
     }
-    Status::Good
+    Status::Success
 }

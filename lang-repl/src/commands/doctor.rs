@@ -2,13 +2,13 @@
 
 use lang_jit::Jit;
 
-use crate::cli::Common;
+use crate::cli::CommonOptions;
 use crate::engine;
 use crate::json;
-use crate::out::{Out, Status};
+use crate::out::{OutputWriter, Status};
 
 /// Returns the processor features that affect how loops are compiled.
-fn features() -> Vec<(&'static str, bool)> {
+fn processor_features() -> Vec<(&'static str, bool)> {
     #[cfg(target_arch = "x86_64")]
     {
         vec![
@@ -33,9 +33,9 @@ fn features() -> Vec<(&'static str, bool)> {
 }
 
 /// A backend: its name, whether it is available, and why or why not.
-type Told = (&'static str, bool, String);
+type BackendStatus = (&'static str, bool, String);
 
-fn backends(threads: usize) -> [Told; 3] {
+fn backend_statuses(threads: usize) -> [BackendStatus; 3] {
     let cpu = match Jit::new(threads) {
         Ok(_) => (true, format!("machine code, by {threads} thread{}", if threads == 1 { "" } else { "s" })),
         Err(why) => (false, format!("there is no machine code for this processor: {why}")),
@@ -47,13 +47,13 @@ fn backends(threads: usize) -> [Told; 3] {
     ]
 }
 
-pub(crate) fn run(common: &Common, out: Out) -> Status {
+pub(crate) fn run(common: &CommonOptions, out: OutputWriter) -> Status {
     let version = env!("CARGO_PKG_VERSION");
     let (os, arch) = (std::env::consts::OS, std::env::consts::ARCH);
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    let features = features();
-    let threads = engine::threads(common);
-    let backends = backends(threads);
+    let features = processor_features();
+    let threads = engine::thread_count(common);
+    let backends = backend_statuses(threads);
     let used = if backends.iter().any(|(name, there, _)| *name == "cpu" && *there) { "cpu" } else { "interp" };
     if out.is_json() {
         let features = features.iter().map(|(name, there)| (*name, there.to_string()));
@@ -72,7 +72,7 @@ pub(crate) fn run(common: &Common, out: Out) -> Status {
             ("used", json::string(used)),
         ]);
         out.print(&format!("{document}\n"));
-        return Status::Good;
+        return Status::Success;
     }
     let mut text = format!("iverson {version}\n\nmachine\n  system    {os} {arch}\n  cores     {cores}\n");
     let mark = |there: bool| if there { "yes" } else { "no" };
@@ -90,5 +90,5 @@ pub(crate) fn run(common: &Common, out: Out) -> Status {
         _ => "\nPrograms run on the interpreter, and their derivatives as generated, on whole arrays.\n",
     };
     out.print(&text);
-    Status::Good
+    Status::Success
 }

@@ -5,51 +5,51 @@ use std::path::Path;
 use lang_core::base::ModuleName;
 use lang_core::session::INTERACTIVE;
 
-use super::run::not_available;
-use crate::cli::Common;
+use super::run::unavailable_feature;
+use crate::cli::CommonOptions;
 use crate::clock::Clock;
 use crate::engine::Engine;
 use crate::files;
-use crate::interrupt::Computing;
-use crate::out::{Out, Status};
+use crate::interrupt::ComputationGuard;
+use crate::out::{OutputWriter, Status};
 use crate::problem::Problem;
 use crate::report;
 
 /// The module of an expression without a file.
-const MODULE: &str = INTERACTIVE[1];
+const EXPRESSION_MODULE: &str = INTERACTIVE[1];
 
-pub(crate) fn run(expression: &str, load: Option<&Path>, common: &Common, out: Out) -> Status {
+pub(crate) fn run(expression: &str, load: Option<&Path>, common: &CommonOptions, out: OutputWriter) -> Status {
     let mut engine = Engine::new(common, out);
-    if let Some(problem) = not_available(common) {
-        out.fail(&[problem], &engine.sources);
+    if let Some(problem) = unavailable_feature(common) {
+        out.report_failure(&[problem], &engine.sources);
         return Status::Usage;
     }
     let mut clock = Clock::start();
-    let source = engine.sources.add(MODULE, expression);
+    let source = engine.sources.add(EXPRESSION_MODULE, expression);
     let module = match load.map(|path| engine.load(path)) {
         None => {
-            engine.set_text(&MODULE.into(), "", Vec::new());
-            ModuleName::from(MODULE)
+            engine.set_text(&EXPRESSION_MODULE.into(), "", Vec::new());
+            ModuleName::from(EXPRESSION_MODULE)
         }
         Some(Ok(module)) => module,
         Some(Err(problem)) => {
-            out.fail(std::slice::from_ref(&*problem), &engine.sources);
-            return files::status(&problem);
+            out.report_failure(std::slice::from_ref(&*problem), &engine.sources);
+            return files::read_failure_status(&problem);
         }
     };
     // An error stops only the evaluations that need it.
     let (errors, warnings): (Vec<Problem>, Vec<Problem>) =
         engine.problems(std::slice::from_ref(&module)).into_iter().partition(Problem::is_error);
-    out.warn(&warnings, &engine.sources);
-    let _computing = Computing::start();
-    match engine.evaluate(&module, expression, source, 0, &mut || clock.checked()) {
+    out.report_warnings(&warnings, &engine.sources);
+    let _computing = ComputationGuard::start();
+    match engine.evaluate(&module, expression, source, 0, &mut || clock.finish_check()) {
         Ok(evaluated) => {
-            clock.ran();
-            tell_left_out(&errors, &engine, out);
-            out.result(Some(&evaluated), common, &clock, engine.counts)
+            clock.finish_run();
+            note_unneeded_errors(&errors, &engine, out);
+            out.print_result(Some(&evaluated), common, &clock, engine.counts)
         }
         Err(problems) => {
-            out.fail(&problems, &engine.sources);
+            out.report_failure(&problems, &engine.sources);
             Status::Failed
         }
     }
@@ -59,13 +59,13 @@ pub(crate) fn run(expression: &str, load: Option<&Path>, common: &Common, out: O
 const MOST_LISTED: usize = 5;
 
 /// Lists the errors in the file that the value does not need.
-fn tell_left_out(errors: &[Problem], engine: &Engine, out: Out) {
+fn note_unneeded_errors(errors: &[Problem], engine: &Engine, out: OutputWriter) {
     if out.is_json() {
         return;
     }
     for error in errors.iter().take(MOST_LISTED) {
         let text = format!("this value does not need what is wrong here: {}", error.message);
-        out.note(&report::note(&text, error.places.first(), &engine.sources));
+        out.note(&report::render_note(&text, error.places.first(), &engine.sources));
     }
     if let Some(more) = errors.len().checked_sub(MOST_LISTED).filter(|more| *more > 0) {
         out.note(&format!("note: and {more} more such mistakes\n"));

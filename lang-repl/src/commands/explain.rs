@@ -6,7 +6,7 @@ use lang_core::base::Code;
 use super::doc;
 use crate::engine::Engine;
 use crate::json;
-use crate::out::{Out, Status};
+use crate::out::{OutputWriter, Status};
 use crate::pages;
 use crate::problem::Problem;
 use crate::show;
@@ -14,7 +14,7 @@ use crate::source::Sources;
 use crate::suggest;
 use crate::wrap;
 
-pub(crate) fn run(code: Option<&str>, engine: &Engine, out: Out) -> Status {
+pub(crate) fn run(code: Option<&str>, engine: &Engine, out: OutputWriter) -> Status {
     let Some(wanted) = code else {
         if out.is_json() {
             let all = Code::ALL.iter().map(|c| (c.name(), json::string(c.title())));
@@ -23,37 +23,37 @@ pub(crate) fn run(code: Option<&str>, engine: &Engine, out: Out) -> Status {
             let all: String = Code::ALL.iter().map(|c| format!("{c}  {}\n", c.title())).collect();
             out.print(&all);
         }
-        return Status::Good;
+        return Status::Success;
     };
-    match self::code(wanted) {
-        Some(code) => page(code, out),
-        None if is_like_a_code(wanted) => {
+    match self::parse_code(wanted) {
+        Some(code) => show_page(code, out),
+        None if is_code_like(wanted) => {
             let mut problem = Problem::new(Code::E0600, format!("`{wanted}` is no error code"));
             problem.help = Some(match suggest::closest(&wanted.to_uppercase(), Code::ALL.iter().map(|c| c.name())) {
                 Some(near) => format!("did you mean `{near}`? `iverson explain` lists all"),
                 None => "`iverson explain` lists all".to_owned(),
             });
-            out.fail(&[problem], &Sources::default());
+            out.report_failure(&[problem], &Sources::default());
             Status::Usage
         }
-        None => doc::show(engine, None, wanted, false, out),
+        None => doc::show_documentation(engine, None, wanted, false, out),
     }
 }
 
 /// Parses a code: `E0300`, `e0300`, `[E0300]`, `e300` or `300`.
-pub(crate) fn code(wanted: &str) -> Option<Code> {
-    let (letter, digits) = letter_and_digits(wanted)?;
+pub(crate) fn parse_code(wanted: &str) -> Option<Code> {
+    let (letter, digits) = split_code(wanted)?;
     let number: u32 = digits.parse().ok()?;
     let name = format!("{}{number:04}", letter.to_ascii_uppercase());
     Code::ALL.iter().copied().find(|c| c.name() == name)
 }
 
-fn is_like_a_code(wanted: &str) -> bool {
-    letter_and_digits(wanted).is_some()
+fn is_code_like(wanted: &str) -> bool {
+    split_code(wanted).is_some()
 }
 
 /// Splits a code into its letter, by default `E`, and its digits.
-fn letter_and_digits(wanted: &str) -> Option<(char, &str)> {
+fn split_code(wanted: &str) -> Option<(char, &str)> {
     let wanted = wanted.trim_matches(['[', ']']);
     let (letter, digits) = match wanted.strip_prefix(['E', 'W', 'e', 'w']) {
         Some(digits) => (wanted.chars().next()?, digits),
@@ -63,7 +63,7 @@ fn letter_and_digits(wanted: &str) -> Option<(char, &str)> {
 }
 
 /// Shows the page of a code.
-pub(crate) fn page(code: Code, out: Out) -> Status {
+pub(crate) fn show_page(code: Code, out: OutputWriter) -> Status {
     let page = pages::page(code);
     if out.is_json() {
         let document = json::object([
@@ -73,7 +73,7 @@ pub(crate) fn page(code: Code, out: Out) -> Status {
         ]);
         out.print(&format!("{document}\n"));
     } else {
-        out.print(&wrap::page(&pages::for_terminal(page), show::terminal_width()));
+        out.print(&wrap::wrap_page(&pages::strip_markdown(page), show::terminal_width()));
     }
-    Status::Good
+    Status::Success
 }

@@ -7,12 +7,12 @@ use lang_core::syntax::format;
 
 use crate::files;
 use crate::json;
-use crate::out::{Out, Status};
+use crate::out::{OutputWriter, Status};
 use crate::problem::{self, Problem};
 use crate::source::Sources;
 
 /// The outcome for one file.
-enum Outcome {
+enum FormatOutcome {
     Unchanged,
     /// The file was rewritten or, with `--check`, would be.
     Changed,
@@ -20,22 +20,22 @@ enum Outcome {
     Text(String),
 }
 
-pub(crate) fn run(paths: &[PathBuf], check: bool, out: Out) -> Status {
+pub(crate) fn run(paths: &[PathBuf], check: bool, out: OutputWriter) -> Status {
     let mut sources = Sources::default();
-    let mut status = Status::Good;
+    let mut status = Status::Success;
     let mut problems = Vec::new();
     let mut lists = (Vec::new(), Vec::new());
     let mut text = None;
     for path in paths {
-        match one(path, check, &mut sources) {
-            Ok(Outcome::Unchanged) => lists.1.push(files::shown(path)),
-            Ok(Outcome::Changed) => {
+        match format_file(path, check, &mut sources) {
+            Ok(FormatOutcome::Unchanged) => lists.1.push(files::display_path(path)),
+            Ok(FormatOutcome::Changed) => {
                 if check {
                     status = status.max(Status::Failed);
                 }
-                lists.0.push(files::shown(path));
+                lists.0.push(files::display_path(path));
             }
-            Ok(Outcome::Text(formatted)) => text = Some(formatted),
+            Ok(FormatOutcome::Text(formatted)) => text = Some(formatted),
             Err((failed, found)) => {
                 status = status.max(failed);
                 problems.extend(found);
@@ -44,7 +44,7 @@ pub(crate) fn run(paths: &[PathBuf], check: bool, out: Out) -> Status {
     }
     if out.is_json() {
         if !problems.is_empty() {
-            out.fail(&problems, &sources);
+            out.report_failure(&problems, &sources);
             return status;
         }
         let names = |names: &[String]| json::array(names.iter().map(|n| json::string(n)));
@@ -53,7 +53,7 @@ pub(crate) fn run(paths: &[PathBuf], check: bool, out: Out) -> Status {
         out.print(&format!("{}\n", json::object(fields)));
         return status;
     }
-    out.fail(&problems, &sources);
+    out.report_failure(&problems, &sources);
     if check {
         for name in &lists.0 {
             out.print(&format!("{name}\n"));
@@ -65,20 +65,20 @@ pub(crate) fn run(paths: &[PathBuf], check: bool, out: Out) -> Status {
     status
 }
 
-fn one(path: &Path, check: bool, sources: &mut Sources) -> Result<Outcome, (Status, Vec<Problem>)> {
-    let text = files::read(path, sources).map_err(|p| (files::status(&p), vec![*p]))?;
+fn format_file(path: &Path, check: bool, sources: &mut Sources) -> Result<FormatOutcome, (Status, Vec<Problem>)> {
+    let text = files::read(path, sources).map_err(|p| (files::read_failure_status(&p), vec![*p]))?;
     let formatted = format::format(&text).map_err(|diagnostics| {
-        let source = sources.add(files::shown(path), text.as_str());
-        (Status::Failed, diagnostics.iter().map(|d| problem::of_diagnostic(d, source)).collect())
+        let source = sources.add(files::display_path(path), text.as_str());
+        (Status::Failed, diagnostics.iter().map(|d| problem::from_diagnostic(d, source)).collect())
     })?;
     if files::is_stdin(path) && !check {
-        return Ok(Outcome::Text(formatted));
+        return Ok(FormatOutcome::Text(formatted));
     }
     if formatted == text {
-        return Ok(Outcome::Unchanged);
+        return Ok(FormatOutcome::Unchanged);
     }
     if !check {
         files::replace(path, &formatted).map_err(|p| (Status::Failed, vec![*p]))?;
     }
-    Ok(Outcome::Changed)
+    Ok(FormatOutcome::Changed)
 }

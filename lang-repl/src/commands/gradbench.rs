@@ -14,37 +14,37 @@ use lang_core::types::ty::{Signature, Type};
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::cli::{Common, Format};
-use crate::commands::run::not_available;
+use crate::cli::{CommonOptions, OutputFormat};
+use crate::commands::run::unavailable_feature;
 use crate::data;
 use crate::engine::Engine;
 use crate::fit;
-use crate::interrupt::Computing;
-use crate::literal::{Content, Read};
-use crate::out::{Out, Status};
+use crate::interrupt::ComputationGuard;
+use crate::literal::{ReadContent, UntypedContent};
+use crate::out::{OutputWriter, Status};
 use crate::problem::Problem;
 use crate::report;
 use crate::show;
 
 /// The message of a failed request.
-type Wrong = String;
+type RequestError = String;
 
 /// A line of output: the response to the request with this `id`.
 #[derive(Serialize)]
-struct Answered {
+struct GradbenchResponse {
     id: Value,
     #[serde(flatten)]
-    answer: Answer,
+    body: ResponseBody,
 }
 
 #[derive(Serialize)]
 #[serde(untagged)]
-enum Answer {
+enum ResponseBody {
     Started { tool: &'static str },
-    Noted {},
+    Acknowledged {},
     Defined { success: bool },
     Evaluated { success: bool, output: Value, timings: Vec<Timing> },
-    Refused { success: bool, error: Wrong },
+    Rejected { success: bool, error: RequestError },
 }
 
 /// A named duration: one run, or the making of code.
@@ -61,141 +61,142 @@ impl Timing {
 }
 
 /// The state of the protocol's tool.
-struct Tool<'d> {
+struct GradbenchTool<'d> {
     folder: &'d Path,
-    common: &'d Common,
-    out: Out,
+    common: &'d CommonOptions,
+    out: OutputWriter,
     /// The defined modules, each with its own engine.
     modules: HashMap<String, (Engine, ModuleName)>,
 }
 
-pub(crate) fn run(folder: &Path, multithreaded: bool, common: &Common, out: Out) -> Status {
-    if let Some(problem) = not_available(common) {
-        out.fail(&[problem], &crate::source::Sources::default());
+pub(crate) fn run(folder: &Path, multithreaded: bool, common: &CommonOptions, out: OutputWriter) -> Status {
+    if let Some(problem) = unavailable_feature(common) {
+        out.report_failure(&[problem], &crate::source::Sources::default());
         return Status::Usage;
     }
     // Output of programs must not mix with the responses; in JSON mode it goes to standard error.
     let threads = if multithreaded { common.threads } else { Some(1) };
-    let common = Common { format: Format::Json, threads, ..common.clone() };
-    let mut tool = Tool { folder, common: &common, out: Out::new(&common), modules: HashMap::new() };
+    let common = CommonOptions { format: OutputFormat::Json, threads, ..common.clone() };
+    let mut tool = GradbenchTool { folder, common: &common, out: OutputWriter::new(&common), modules: HashMap::new() };
     let mut input = io::stdin().lock();
     loop {
         let mut line = Vec::new();
         match input.read_until(b'\n', &mut line) {
-            Ok(0) => return Status::Good,
+            Ok(0) => return Status::Success,
             Ok(_) if line.trim_ascii().is_empty() => continue,
             Ok(_) => {}
             Err(e) => {
-                tool.answer(Value::Null, Err(format!("the messages cannot be read: {e}")));
+                tool.respond(Value::Null, Err(format!("the messages cannot be read: {e}")));
                 return Status::Failed;
             }
         }
         let (id, answer) = match serde_json::from_slice::<Value>(&line) {
             Ok(message) => {
                 let id = message.get("id").cloned().unwrap_or_default();
-                (id, tool.message(&message))
+                (id, tool.handle_message(&message))
             }
             Err(e) => (Value::Null, Err(format!("the message is no JSON: {e}"))),
         };
-        tool.answer(id, answer);
+        tool.respond(id, answer);
     }
 }
 
-impl Tool<'_> {
-    fn answer(&self, id: Value, answer: Result<Answer, Wrong>) {
-        let answer = answer.unwrap_or_else(|error| Answer::Refused { success: false, error });
+impl GradbenchTool<'_> {
+    fn respond(&self, id: Value, answer: Result<ResponseBody, RequestError>) {
+        let answer = answer.unwrap_or_else(|error| ResponseBody::Rejected { success: false, error });
         // Serialising a response cannot fail, because all keys are strings.
-        let line = serde_json::to_string(&Answered { id, answer }).unwrap_or_default();
+        let line = serde_json::to_string(&GradbenchResponse { id, body: answer }).unwrap_or_default();
         self.out.print(&format!("{line}\n"));
     }
 
-    fn message(&mut self, message: &Value) -> Result<Answer, Wrong> {
+    fn handle_message(&mut self, message: &Value) -> Result<ResponseBody, RequestError> {
         let text = |name: &str| {
             let value = message.get(name).and_then(Value::as_str);
             value.ok_or_else(|| format!("the message has no `{name}` that is a string"))
         };
         match text("kind")? {
-            "start" => Ok(Answer::Started { tool: "iverson" }),
+            "start" => Ok(ResponseBody::Started { tool: "iverson" }),
             "define" => {
-                self.define(text("module")?)?;
-                Ok(Answer::Defined { success: true })
+                self.define_module(text("module")?)?;
+                Ok(ResponseBody::Defined { success: true })
             }
             "evaluate" => {
                 let input = message.get("input").ok_or("the message has no `input`")?;
                 self.evaluate(text("module")?, text("function")?, input)
             }
             // The suite's evaluation of a response.
-            "analysis" => Ok(Answer::Noted {}),
+            "analysis" => Ok(ResponseBody::Acknowledged {}),
             kind => Err(format!("there is no message of kind `{kind}`")),
         }
     }
 
     /// Loads a module. A module that is already defined is loaded again.
-    fn define(&mut self, name: &str) -> Result<(), Wrong> {
+    fn define_module(&mut self, name: &str) -> Result<(), RequestError> {
         self.modules.remove(name);
         if name.is_empty() || name.contains(['/', '\\', '\0']) || name.starts_with('.') {
             return Err(format!("`{name}` is no name of a module"));
         }
         let mut engine = Engine::new(self.common, self.out);
         let path = self.folder.join(format!("{name}.iv"));
-        let module = engine.load(&path).map_err(|problem| told(&[*problem], &engine))?;
+        let module = engine.load(&path).map_err(|problem| problems_text(&[*problem], &engine))?;
         let problems = engine.problems(std::slice::from_ref(&module));
         let errors: Vec<Problem> = problems.into_iter().filter(Problem::is_error).collect();
         if !errors.is_empty() {
-            return Err(told(&errors, &engine));
+            return Err(problems_text(&errors, &engine));
         }
-        let _computing = Computing::start();
-        engine.run_items(&module, &|_| {}).map_err(|problems| told(&problems, &engine))?;
+        let _computing = ComputationGuard::start();
+        engine.run_items(&module, &|_| {}).map_err(|problems| problems_text(&problems, &engine))?;
         self.modules.insert(name.to_owned(), (engine, module));
         Ok(())
     }
 
-    fn evaluate(&mut self, module: &str, function: &str, input: &Value) -> Result<Answer, Wrong> {
+    fn evaluate(&mut self, module: &str, function: &str, input: &Value) -> Result<ResponseBody, RequestError> {
         if !self.modules.contains_key(module) {
-            self.define(module)?;
+            self.define_module(module)?;
         }
         let (engine, name) = self.modules.get_mut(module).ok_or("the module was not defined")?;
         let def = GlobalName::new(name, function);
         let signature = engine.signature(&def).ok_or_else(|| format!("`{module}` has no definition `{function}`"))?;
-        let arguments = arguments(&signature, input)?;
-        let fitted = fit::fit(&signature, &arguments, &*engine).map_err(|problems| told(&problems, engine))?;
-        let wanted = Wanted::of(input)?;
+        let arguments = arguments_from_json(&signature, input)?;
+        let fitted = fit::fit_arguments(&signature, &arguments, &*engine)
+            .map_err(|problems| problems_text(&problems, engine))?;
+        let wanted = RunRequirement::from_input(input)?;
         let (mut compile, mut all, mut runs) = (Duration::ZERO, Duration::ZERO, Vec::new());
-        let _computing = Computing::start();
-        let value = engine.call_timed(&def, &signature, &fitted, &mut |took, making| {
+        let _computing = ComputationGuard::start();
+        let value = engine.call_fitted_repeatedly(&def, &signature, &fitted, &mut |took, making| {
             compile += making;
             all += took;
             runs.push(Timing::new("evaluate", took));
-            runs.len() < MOST_RUNS && wanted.more(runs.len(), all)
+            runs.len() < MOST_RUNS && wanted.needs_more(runs.len(), all)
         });
-        let value = value.map_err(|problems| told(&problems, engine))?;
-        if wanted.more(runs.len(), all) {
+        let value = value.map_err(|problems| problems_text(&problems, engine))?;
+        if wanted.needs_more(runs.len(), all) {
             return Err(format!("{MOST_RUNS} runs are the most, and they took {:.3} s", all.as_secs_f64()));
         }
-        let text = show::json(&value).ok_or("the value is too large for a text")?;
+        let text = show::value_json(&value).ok_or("the value is too large for a text")?;
         // Parsing and printing again keeps the numbers, because `serde_json` is built with
         // `float_roundtrip`.
         let output: Value = serde_json::from_str(&text).map_err(|e| format!("the value is no JSON: {e}"))?;
         runs.insert(0, Timing::new("compile", compile));
-        Ok(Answer::Evaluated { success: true, output, timings: runs })
+        Ok(ResponseBody::Evaluated { success: true, output, timings: runs })
     }
 }
 
 /// Formats problems as one text.
-fn told(problems: &[Problem], engine: &Engine) -> Wrong {
-    report::text(problems, &engine.sources, report::Style::Short).trim_end().to_owned()
+fn problems_text(problems: &[Problem], engine: &Engine) -> RequestError {
+    report::render(problems, &engine.sources, report::ReportStyle::Short).trim_end().to_owned()
 }
 
 /// Returns the arguments in the order of the parameters: the fields of the input, or the input
 /// itself for a single parameter.
-fn arguments(signature: &Signature, input: &Value) -> Result<Vec<Read>, Wrong> {
+fn arguments_from_json(signature: &Signature, input: &Value) -> Result<Vec<ReadContent>, RequestError> {
     let values: Vec<Value> = match input {
         Value::Object(fields) => {
             let field = |(name, ty): &(Name, Type)| {
                 let value = fields.get(name.as_str()).ok_or_else(|| format!("the input has no `{name}`"))?;
-                Ok(declared(value, ty))
+                Ok(drop_undeclared_fields(value, ty))
             };
-            signature.params.iter().map(field).collect::<Result<_, Wrong>>()?
+            signature.params.iter().map(field).collect::<Result<_, RequestError>>()?
         }
         _ if signature.params.len() == 1 => vec![input.clone()],
         _ => {
@@ -204,7 +205,14 @@ fn arguments(signature: &Signature, input: &Value) -> Result<Vec<Read>, Wrong> {
     };
     let read = |value: &Value| {
         let literal = data::json(&value.to_string()).map_err(|e| e.message)?;
-        Ok(Read { content: Content::Literal(literal), source: None, at: None, json: true, file: None, once: true })
+        Ok(ReadContent {
+            content: UntypedContent::Literal(literal),
+            source: None,
+            report_span: None,
+            is_json: true,
+            file: None,
+            is_used_once: true,
+        })
     };
     values.iter().map(read).collect()
 }
@@ -214,19 +222,22 @@ fn arguments(signature: &Signature, input: &Value) -> Result<Vec<Read>, Wrong> {
 const MOST_RUNS: usize = 10_000_000;
 
 /// Drops the fields of records that the type does not declare, at any depth.
-fn declared(value: &Value, ty: &Type) -> Value {
+fn drop_undeclared_fields(value: &Value, ty: &Type) -> Value {
     match (value, ty) {
         (Value::Object(fields), Type::Record(known)) => {
-            let kept =
-                known.iter().filter_map(|(name, ty)| Some((name.to_string(), declared(fields.get(&**name)?, ty))));
+            let kept = known
+                .iter()
+                .filter_map(|(name, ty)| Some((name.to_string(), drop_undeclared_fields(fields.get(&**name)?, ty))));
             Value::Object(kept.collect())
         }
         (Value::Array(items), Type::Tuple(types)) if items.len() == types.len() => {
-            Value::Array(items.iter().zip(types.iter()).map(|(item, ty)| declared(item, ty)).collect())
+            Value::Array(items.iter().zip(types.iter()).map(|(item, ty)| drop_undeclared_fields(item, ty)).collect())
         }
         // The value of an array type with several axes is nested arrays.
         (Value::Array(items), Type::Array(_, element)) => {
-            let each = |item: &Value| if item.is_array() { declared(item, ty) } else { declared(item, element) };
+            let each = |item: &Value| {
+                if item.is_array() { drop_undeclared_fields(item, ty) } else { drop_undeclared_fields(item, element) }
+            };
             Value::Array(items.iter().map(each).collect())
         }
         _ => value.clone(),
@@ -234,13 +245,13 @@ fn declared(value: &Value, ty: &Type) -> Value {
 }
 
 /// The least number of runs and the least total time that the input requests.
-struct Wanted {
+struct RunRequirement {
     runs: usize,
     seconds: f64,
 }
 
-impl Wanted {
-    fn of(input: &Value) -> Result<Self, Wrong> {
+impl RunRequirement {
+    fn from_input(input: &Value) -> Result<Self, RequestError> {
         let runs = match input.get("min_runs") {
             None => 1,
             Some(runs) => runs
@@ -260,7 +271,7 @@ impl Wanted {
     }
 
     /// Whether another run is needed after `runs` runs, which took `took` in total.
-    fn more(&self, runs: usize, took: Duration) -> bool {
+    fn needs_more(&self, runs: usize, took: Duration) -> bool {
         runs < self.runs || took.as_secs_f64() < self.seconds
     }
 }

@@ -8,64 +8,71 @@ use lang_core::base::{Code, Span};
 use lang_core::runtime::Refusal;
 use lang_core::types::ty::Signature;
 
-use crate::cli::{Backend, Common, Precision};
+use crate::cli::{BackendChoice, CommonOptions, Precision};
 use crate::clock::Clock;
-use crate::data::{Format, Options};
+use crate::data::{DataFormat, TableOptions};
 use crate::engine::Engine;
 use crate::files;
 use crate::fit;
-use crate::interrupt::Computing;
-use crate::literal::{self, Content, Read};
-use crate::out::{Out, Status};
+use crate::interrupt::ComputationGuard;
+use crate::literal::{self, ReadContent, UntypedContent};
+use crate::out::{OutputWriter, Status};
 use crate::problem::Problem;
 use crate::show;
 use crate::suggest;
 use crate::types;
 
 /// Returns the problem if an option selects a feature that is not implemented yet.
-pub(crate) fn not_available(common: &Common) -> Option<Problem> {
-    if common.backend == Backend::Gpu {
+pub(crate) fn unavailable_feature(common: &CommonOptions) -> Option<Problem> {
+    if common.backend == BackendChoice::Gpu {
         let problem = Problem::new(Code::E0510, "the gpu backend is not available yet");
-        return Some(problem.help("`--backend interp` runs every program; `iverson doctor` tells what there is"));
+        return Some(problem.with_help("`--backend interp` runs every program; `iverson doctor` tells what there is"));
     }
-    (common.precision == Precision::F32)
-        .then(|| Problem::new(Code::E0510, "`--precision f32` is not available yet").help("write `f32` in the program"))
+    (common.precision == Precision::F32).then(|| {
+        Problem::new(Code::E0510, "`--precision f32` is not available yet").with_help("write `f32` in the program")
+    })
 }
 
-pub(crate) fn run(path: &Path, arguments: &[String], common: &Common, out: Out) -> Status {
+pub(crate) fn run(path: &Path, arguments: &[String], common: &CommonOptions, out: OutputWriter) -> Status {
     let mut engine = Engine::new(common, out);
-    match run_in(&mut engine, path, arguments, common, out) {
+    match run_program(&mut engine, path, arguments, common, out) {
         Ok(status) => status,
         Err((status, problems)) => {
-            out.fail(&problems, &engine.sources);
+            out.report_failure(&problems, &engine.sources);
             status
         }
     }
 }
 
-type Ended = (Status, Vec<Problem>);
+type RunFailure = (Status, Vec<Problem>);
 
-fn run_in(engine: &mut Engine, path: &Path, arguments: &[String], common: &Common, out: Out) -> Result<Status, Ended> {
-    if let Some(problem) = not_available(common) {
+fn run_program(
+    engine: &mut Engine,
+    path: &Path,
+    arguments: &[String],
+    common: &CommonOptions,
+    out: OutputWriter,
+) -> Result<Status, RunFailure> {
+    if let Some(problem) = unavailable_feature(common) {
         return Err((Status::Usage, vec![problem]));
     }
     let mut clock = Clock::start();
-    let module = engine.load(path).map_err(|p| (files::status(&p), vec![*p]))?;
+    let module = engine.load(path).map_err(|p| (files::read_failure_status(&p), vec![*p]))?;
     let problems = engine.problems(std::slice::from_ref(&module));
     if problems.iter().any(Problem::is_error) {
         return Err((Status::Failed, problems));
     }
-    out.warn(&problems, &engine.sources);
+    out.report_warnings(&problems, &engine.sources);
 
-    let main = engine.main(&module);
-    if main.is_none() && (!arguments.is_empty() || !engine.has_effects(&module)) {
+    let main = engine.main_signature(&module);
+    if main.is_none() && (!arguments.is_empty() || !engine.has_runnable_items(&module)) {
         let nothing = match arguments.is_empty() {
             true => "has nothing to run: no `do` and no `main`",
             false => "has no `main` to take the arguments",
         };
-        let problem = Problem::new(Code::E0601, format!("`{}` {nothing}", files::shown(path)));
+        let problem = Problem::new(Code::E0601, format!("`{}` {nothing}", files::display_path(path)));
         let help = "`do e` shows a value, `def main(…) = …` takes arguments; `iverson eval EXPR -l FILE` evaluates anything else";
-        return Err((Status::Failed, vec![problem.help(help)]));
+        return Err((Status::Failed, vec![problem.with_help(help)]));
     }
     let reads = match &main {
         Some(signature) => read_arguments(path, signature, arguments, engine).map_err(|p| (Status::Usage, p))?,
@@ -75,18 +82,18 @@ fn run_in(engine: &mut Engine, path: &Path, arguments: &[String], common: &Commo
     // program, that must be computed first.
     let fit = |engine: &Engine| match &main {
         Some(signature) => {
-            let fitted = fit::fit(signature, &reads, engine);
-            let fitted = fitted.map_err(|p| (Status::Usage, with_signature(p, signature)))?;
-            out.warn(&fitted.warnings, &engine.sources);
+            let fitted = fit::fit_arguments(signature, &reads, engine);
+            let fitted = fitted.map_err(|p| (Status::Usage, add_signature_help(p, signature)))?;
+            out.report_warnings(&fitted.warnings, &engine.sources);
             Ok(Some(fitted))
         }
         None => Ok(None),
     };
     let early = if main.as_deref().is_some_and(types::mentions_globals) { None } else { fit(engine)? };
-    clock.checked();
-    let _computing = Computing::start();
+    clock.finish_check();
+    let _computing = ComputationGuard::start();
     engine
-        .run_items(&module, &|value| out.program(&format!("{}\n", show::value(value, out.view))))
+        .run_items(&module, &|value| out.print_program_output(&format!("{}\n", show::format_value(value, out.view))))
         .map_err(|p| (Status::Failed, p))?;
     let mut result = None;
     if let Some(signature) = &main {
@@ -98,8 +105,8 @@ fn run_in(engine: &mut Engine, path: &Path, arguments: &[String], common: &Commo
             result = Some(engine.call_main(&module, signature, &fitted).map_err(|p| (Status::Failed, p))?);
         }
     }
-    clock.ran();
-    Ok(out.result(result.as_ref(), common, &clock, engine.counts))
+    clock.finish_run();
+    Ok(out.print_result(result.as_ref(), common, &clock, engine.counts))
 }
 
 /// Reads the arguments, and returns them in the order of the parameters.
@@ -108,21 +115,21 @@ fn read_arguments(
     signature: &Signature,
     arguments: &[String],
     engine: &mut Engine,
-) -> Result<Vec<Read>, Vec<Problem>> {
+) -> Result<Vec<ReadContent>, Vec<Problem>> {
     let names: Vec<&str> = signature.params.iter().map(|(name, _)| name.as_str()).collect();
-    let mut given: Vec<Option<Read>> = names.iter().map(|_| None).collect();
+    let mut given: Vec<Option<ReadContent>> = names.iter().map(|_| None).collect();
     let mut problems = Vec::new();
     for argument in arguments {
         let Some((name, text)) = argument.split_once('=') else {
             let problem = Problem::new(Code::E0600, format!("`{argument}` is no argument"));
-            problems.push(problem.help("arguments are written name=value"));
+            problems.push(problem.with_help("arguments are written name=value"));
             continue;
         };
         let position = names.iter().position(|n| *n == name);
         let Some(slot) = position.and_then(|at| given.get_mut(at)) else {
             let problem = Problem::new(Code::E0600, format!("`main` has no parameter `{name}`"));
             problems.push(match suggest::closest(name, names.iter().copied()) {
-                Some(near) => problem.help(format!("did you mean `{near}`?")),
+                Some(near) => problem.with_help(format!("did you mean `{near}`?")),
                 None => problem,
             });
             continue;
@@ -138,7 +145,7 @@ fn read_arguments(
                 // The text is no valid literal; the parameter's type shows how to write one.
                 if let (Some(last), Some(ty)) = (found.last_mut(), ty)
                     && !text.starts_with('@')
-                    && let Some(example) = types::example(ty)
+                    && let Some(example) = types::example_literal(ty)
                 {
                     let help = format!("argument `{name}` is a value of type `{ty}`, written as in `{name}={example}`");
                     last.help = Some(last.help.take().map_or_else(|| help.clone(), |own| format!("{own}\n{help}")));
@@ -161,12 +168,12 @@ fn read_arguments(
     if problems.is_empty() {
         Ok(given.into_iter().flatten().collect())
     } else {
-        Err(with_signature(problems, signature))
+        Err(add_signature_help(problems, signature))
     }
 }
 
 /// Adds the signature of `main` to the help of the last problem.
-fn with_signature(mut problems: Vec<Problem>, signature: &Signature) -> Vec<Problem> {
+fn add_signature_help(mut problems: Vec<Problem>, signature: &Signature) -> Vec<Problem> {
     if let Some(last) = problems.last_mut() {
         let takes = format!("the program has `main{signature}`");
         last.help = Some(match last.help.take() {
@@ -178,40 +185,40 @@ fn with_signature(mut problems: Vec<Problem>, signature: &Signature) -> Vec<Prob
 }
 
 /// Reads a literal, or the data file that follows `@`.
-fn read_value(name: &str, text: &str, engine: &mut Engine) -> Result<Read, Vec<Problem>> {
+fn read_value(name: &str, text: &str, engine: &mut Engine) -> Result<ReadContent, Vec<Problem>> {
     let source = engine.sources.add(format!("argument {name}"), text);
-    let Some(file) = text.strip_prefix('@') else { return literal::iverson(text, source) };
+    let Some(file) = text.strip_prefix('@') else { return literal::read_literal(text, source) };
     let path = Path::new(file);
-    let format = Format::of(path).filter(|format| *format != Format::Txt).ok_or_else(|| {
+    let format = DataFormat::from_path(path).filter(|format| *format != DataFormat::Txt).ok_or_else(|| {
         let problem = Problem::new(Code::E0600, format!("`{file}` is no data file"));
-        vec![problem.help("data files end in .npy, .npz, .csv, .json or .png")]
+        vec![problem.with_help("data files end in .npy, .npz, .csv, .json or .png")]
     })?;
-    let shown = files::shown(path);
+    let shown = files::display_path(path);
     let unread = |why: Refusal| {
         let lost = why.message.ends_with("there is no such file");
-        let problem = Problem::new(why.code, why.message).file(shown.clone());
-        vec![if lost { problem.help("the name is taken relative to the current directory") } else { problem }]
+        let problem = Problem::new(why.code, why.message).with_file(shown.clone());
+        vec![if lost { problem.with_help("the name is taken relative to the current directory") } else { problem }]
     };
     // A report about JSON shows the place in the file's text.
-    let json = format == Format::Json;
+    let json = format == DataFormat::Json;
     let text_of = || String::from_utf8_lossy(&fs::read(path).unwrap_or_default()).into_owned();
-    let content = format.load(path, &Options::default(), None).map_err(unread)?.map_err(|why| {
-        let problem = Problem::new(Code::E0603, format!("`{shown}`: {}", why.message)).file(shown.clone());
-        vec![match why.at {
+    let content = format.load(path, &TableOptions::default(), None).map_err(unread)?.map_err(|why| {
+        let problem = Problem::new(Code::E0603, format!("`{shown}`: {}", why.message)).with_file(shown.clone());
+        vec![match why.position {
             Some((line, column)) => {
                 let source = engine.sources.add(shown.clone(), text_of());
                 let start = engine.sources.get(source).map_or(0, |s| s.line_start(line.saturating_sub(1)));
                 let at = u32::try_from(start + column.saturating_sub(1)).unwrap_or(u32::MAX);
-                problem.at(source, Span::new(at, at), "")
+                problem.with_place(source, Span::new(at, at), "")
             }
             None => problem,
         }]
     })?;
     // Problems of literals point into the text they were read from; for JSON that is the file.
     let (source, at) = match &content {
-        Content::Literal(_) => (engine.sources.add(shown.clone(), text_of()), Span::default()),
-        Content::Data(_) => (source, Span::new(0, u32::try_from(text.len()).unwrap_or(u32::MAX))),
+        UntypedContent::Literal(_) => (engine.sources.add(shown.clone(), text_of()), Span::default()),
+        UntypedContent::File(_) => (source, Span::new(0, u32::try_from(text.len()).unwrap_or(u32::MAX))),
     };
-    let file = matches!(content, Content::Data(_)).then_some(shown);
-    Ok(Read { content, source: Some(source), at: Some(at), json, file, once: true })
+    let file = matches!(content, UntypedContent::File(_)).then_some(shown);
+    Ok(ReadContent { content, source: Some(source), report_span: Some(at), is_json: json, file, is_used_once: true })
 }

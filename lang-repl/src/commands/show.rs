@@ -5,20 +5,27 @@ use std::path::Path;
 
 use lang_core::base::GlobalName;
 
-use super::{loaded, refused};
-use crate::cli::{Common, Stage};
+use super::{load_program, report_failure};
+use crate::cli::{CommonOptions, CompilerForm};
 use crate::engine::Engine;
 use crate::json;
-use crate::out::{Out, Status};
+use crate::out::{OutputWriter, Status};
 
-pub(crate) fn run(stage: Stage, file: &Path, def: &str, origins: bool, common: &Common, out: Out) -> Status {
+pub(crate) fn run(
+    stage: CompilerForm,
+    file: &Path,
+    def: &str,
+    origins: bool,
+    common: &CommonOptions,
+    out: OutputWriter,
+) -> Status {
     let mut engine = Engine::new(common, out);
-    let module = match loaded(&mut engine, file, out) {
+    let module = match load_program(&mut engine, file, out) {
         Ok(module) => module,
         Err(status) => return status,
     };
     let name = GlobalName::new(&module, def);
-    let form = if origins { engine.form_with_origins(stage, &name) } else { engine.form(stage, &name) };
+    let form = if origins { engine.form_with_origins(stage, &name) } else { engine.render_form(stage, &name) };
     match form {
         Ok(form) => {
             if let Some(note) = &form.note {
@@ -26,7 +33,7 @@ pub(crate) fn run(stage: Stage, file: &Path, def: &str, origins: bool, common: &
             }
             out.print(&if out.is_json() { format!("{}\n", json::string(&form.text)) } else { form.text });
         }
-        Err(problem) => return refused(&[*problem], &engine, out),
+        Err(problem) => return report_failure(&[*problem], &engine, out),
     }
-    Status::Good
+    Status::Success
 }

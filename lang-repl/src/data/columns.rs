@@ -6,71 +6,93 @@ use lang_core::predicate::Poly;
 use lang_core::runtime::{Store, Value};
 use lang_core::types::ty::{Scalar, Type};
 
-use super::count;
-use super::csv::{First, Number, Refused, Table, integer_is_rounded};
-use super::fit::{help, lacks, numeric, ready, shape, short, tell_renamed};
-use crate::fit::{Access, Datum, Fit, Fitter};
+use super::csv::{CellRejection, DataTable, FirstRow, ParseCell, integer_is_rounded};
+use super::element_count;
+use super::fit_file::{
+    display_name, finished_datum, fit_shape, missing_part, scalar_and_dims, warn_renamed, with_help,
+};
+use crate::fit::{AccessPath, Datum, FitResult, Fitter};
 use crate::interrupt;
 use crate::problem::Problem;
 
 /// The number of cells read between two checks for an interrupt.
-const WATCH: usize = 1 << 12;
+const INTERRUPT_INTERVAL: usize = 1 << 12;
 
 /// Fits a table to a type.
-pub(super) fn table(fitter: &mut Fitter<'_>, table: &Table, ty: &Type, access: &Access) -> Fit<Datum> {
+pub(super) fn fit_table(
+    fitter: &mut Fitter<'_>,
+    table: &DataTable,
+    ty: &Type,
+    access: &AccessPath,
+) -> FitResult<Datum> {
     let width = table.columns.len();
     match ty {
-        Type::Record(fields) => record(fitter, table, fields, access),
+        Type::Record(fields) => fit_record(fitter, table, fields, access),
         Type::Array(extent, element) => match element.as_ref() {
             Type::Record(fields) => {
-                let columns = by_name(fitter, table, fields, access)?;
+                let columns = columns_by_name(fitter, table, fields, access)?;
                 let names: Vec<Name> = fields.iter().map(|(name, _)| name.clone()).collect();
                 let types: Vec<&Type> = fields.iter().map(|(_, ty)| ty).collect();
                 let made = |values: Vec<Value>| Value::record(names.iter().cloned().zip(values).collect());
-                list(fitter, table, true, extent, &columns, &types, access, &made)
+                fit_rows(fitter, table, true, extent, &columns, &types, access, &made)
             }
             Type::Tuple(types) if types.len() == width => {
                 let header = has_header(fitter, table, access)?;
                 let columns: Vec<usize> = (0..width).collect();
                 let types: Vec<&Type> = types.iter().collect();
-                list(fitter, table, header, extent, &columns, &types, access, &Value::tuple)
+                fit_rows(fitter, table, header, extent, &columns, &types, access, &Value::tuple)
             }
-            _ => matrix(fitter, table, ty, access),
+            _ => fit_matrix(fitter, table, ty, access),
         },
-        _ => matrix(fitter, table, ty, access),
+        _ => fit_matrix(fitter, table, ty, access),
     }
 }
 
-fn record(fitter: &mut Fitter<'_>, table: &Table, fields: &[(Name, Type)], access: &Access) -> Fit<Datum> {
-    let columns = by_name(fitter, table, fields, access)?;
-    let rows = table.height(true);
+fn fit_record(
+    fitter: &mut Fitter<'_>,
+    table: &DataTable,
+    fields: &[(Name, Type)],
+    access: &AccessPath,
+) -> FitResult<Datum> {
+    let columns = columns_by_name(fitter, table, fields, access)?;
+    let rows = table.row_count(true);
     let (mut scalars, mut shapes, mut accesses) = (Vec::new(), Vec::new(), Vec::new());
     for (position, (name, ty)) in fields.iter().enumerate() {
-        let access = access.part(position, name);
-        let (scalar, dims) = numeric(fitter, ty, &access, "a column")?;
+        let access = access.enter_part(position, name);
+        let (scalar, dims) = scalar_and_dims(fitter, ty, &access, "a column")?;
         let found = match dims.len() {
             1 => vec![rows],
             0 if rows == 1 => Vec::new(),
             _ => {
-                let message = format!("{} is a column of {rows}, not of type `{ty}`", access.named());
-                return Err(fitter.wrong(message));
+                let message = format!("{} is a column of {rows}, not of type `{ty}`", access.value_phrase());
+                return Err(fitter.content_error(message));
             }
         };
-        shape(fitter, &dims, &found, &access)?;
+        fit_shape(fitter, &dims, &found, &access)?;
         scalars.push(scalar);
         shapes.push(found);
         accesses.push(access);
     }
-    let stores = parse(fitter, table, true, &columns, &scalars, &accesses)?;
+    let stores = parse_columns(fitter, table, true, &columns, &scalars, &accesses)?;
     let parts = stores.into_iter().zip(shapes).zip(&accesses);
-    Ok(Datum::Tuple(parts.map(|((store, found), access)| ready(fitter, &found, store, access)).collect::<Fit<_>>()?))
+    Ok(Datum::Tuple(
+        parts
+            .map(|((store, found), access)| finished_datum(fitter, &found, store, access))
+            .collect::<FitResult<_>>()?,
+    ))
 }
 
 /// Returns the positions of the columns that the fields name.
-fn by_name(fitter: &mut Fitter<'_>, table: &Table, fields: &[(Name, Type)], access: &Access) -> Fit<Vec<usize>> {
-    if table.first == First::Data {
-        let problem = fitter.wrong(format!("{} has no header, so its columns have no names", access.named()));
-        return Err(help(problem, "name them in the first line, or read a matrix, `[?n, ?m]f64`"));
+fn columns_by_name(
+    fitter: &mut Fitter<'_>,
+    table: &DataTable,
+    fields: &[(Name, Type)],
+    access: &AccessPath,
+) -> FitResult<Vec<usize>> {
+    if table.first_row == FirstRow::Data {
+        let problem =
+            fitter.content_error(format!("{} has no header, so its columns have no names", access.value_phrase()));
+        return Err(with_help(problem, "name them in the first line, or read a matrix, `[?n, ?m]f64`"));
     }
     let mut columns = Vec::new();
     for (name, _) in fields {
@@ -78,119 +100,128 @@ fn by_name(fitter: &mut Fitter<'_>, table: &Table, fields: &[(Name, Type)], acce
         match (named.next(), named.next()) {
             (Some((column, _)), None) => columns.push(column),
             (Some(_), Some(_)) => {
-                return Err(fitter.wrong(format!("{} has several columns `{name}`", access.named())));
+                return Err(fitter.content_error(format!("{} has several columns `{name}`", access.value_phrase())));
             }
-            _ => return Err(lacks(fitter, "column", name, table.columns.iter().map(|c| c.name.as_str()), access)),
+            _ => {
+                return Err(missing_part(
+                    fitter,
+                    "column",
+                    name,
+                    table.columns.iter().map(|c| c.name.as_str()),
+                    access,
+                ));
+            }
         }
     }
     let renamed = columns.iter().filter_map(|at| table.columns.get(*at));
     let renamed: Vec<(&str, &str)> = renamed.map(|c| (c.header.as_str(), c.name.as_str())).collect();
-    tell_renamed(fitter, "column", &renamed, access);
+    warn_renamed(fitter, "column", &renamed, access);
     Ok(columns)
 }
 
 /// Whether the first row is a header, for a type whose fields do not name the columns.
-fn has_header(fitter: &Fitter<'_>, table: &Table, access: &Access) -> Fit<bool> {
-    match table.first {
-        First::Data => Ok(false),
-        First::Header => Ok(true),
-        First::Either => {
-            let text = table.columns.iter().map(|c| c.header.as_str()).find(|text| super::csv::is_name(text));
+fn has_header(fitter: &Fitter<'_>, table: &DataTable, access: &AccessPath) -> FitResult<bool> {
+    match table.first_row {
+        FirstRow::Data => Ok(false),
+        FirstRow::Header => Ok(true),
+        FirstRow::Ambiguous => {
+            let text = table.columns.iter().map(|c| c.header.as_str()).find(|text| super::csv::is_header_name(text));
             let message = format!(
                 "the first line of {} has numbers and the text {:?}, so it may be a header or data",
-                access.named(),
-                short(text.unwrap_or_default())
+                access.value_phrase(),
+                display_name(text.unwrap_or_default())
             );
             let advice = "say which: `load(…, header: true)` leaves it out, `load(…, header: false)` reads it";
-            Err(help(fitter.wrong(message), advice))
+            Err(with_help(fitter.content_error(message), advice))
         }
     }
 }
 
 /// Fits rows to an array of records or tuples.
 #[expect(clippy::too_many_arguments, reason = "records and tuples differ in all of them")]
-fn list(
+fn fit_rows(
     fitter: &mut Fitter<'_>,
-    table: &Table,
+    table: &DataTable,
     header: bool,
     extent: &Poly,
     columns: &[usize],
     types: &[&Type],
-    access: &Access,
+    access: &AccessPath,
     made: &dyn Fn(Vec<Value>) -> Value,
-) -> Fit<Datum> {
-    let rows = table.height(header);
-    shape(fitter, &[extent], &[rows], access)?;
+) -> FitResult<Datum> {
+    let rows = table.row_count(header);
+    fit_shape(fitter, &[extent], &[rows], access)?;
     let scalar = |ty: &&Type| match ty {
         Type::Scalar(scalar) => Ok(*scalar),
-        _ => Err(fitter.wrong(format!("a cell of {} is no `{ty}`", access.named()))),
+        _ => Err(fitter.content_error(format!("a cell of {} is no `{ty}`", access.value_phrase()))),
     };
-    let scalars = types.iter().map(scalar).collect::<Fit<Vec<_>>>()?;
+    let scalars = types.iter().map(scalar).collect::<FitResult<Vec<_>>>()?;
     let accesses = vec![access.clone(); columns.len()];
-    let stores = parse(fitter, table, header, columns, &scalars, &accesses)?;
+    let stores = parse_columns(fitter, table, header, columns, &scalars, &accesses)?;
     let stores: Vec<Option<Value>> = stores.into_iter().map(|store| Value::array(&[rows], store)).collect();
     let element = |row: usize| {
         let part = |store: &Option<Value>| store.as_ref()?.as_array()?.element(row);
         made(stores.iter().filter_map(part).collect())
     };
     let elements: Vec<Value> = (0..rows).map(element).collect();
-    ready(fitter, &[rows], elements.into(), access)
+    finished_datum(fitter, &[rows], elements.into(), access)
 }
 
 /// Fits the whole table to an array of numbers, or to a number.
-fn matrix(fitter: &mut Fitter<'_>, table: &Table, ty: &Type, access: &Access) -> Fit<Datum> {
-    let (scalar, dims) = numeric(fitter, ty, access, "a table")?;
+fn fit_matrix(fitter: &mut Fitter<'_>, table: &DataTable, ty: &Type, access: &AccessPath) -> FitResult<Datum> {
+    let (scalar, dims) = scalar_and_dims(fitter, ty, access, "a table")?;
     let header = has_header(fitter, table, access)?;
-    let (rows, width) = (table.height(header), table.columns.len());
+    let (rows, width) = (table.row_count(header), table.columns.len());
     let found = match dims.len() {
         2 => vec![rows, width],
         1 if width == 1 => vec![rows],
         1 if rows == 1 => vec![width],
         0 if rows == 1 && width == 1 => Vec::new(),
         _ => {
-            let message = format!("{} is a table of {rows} by {width}, not of type `{ty}`", access.named());
-            return Err(fitter.wrong(message));
+            let message = format!("{} is a table of {rows} by {width}, not of type `{ty}`", access.value_phrase());
+            return Err(fitter.content_error(message));
         }
     };
-    shape(fitter, &dims, &found, access)?;
-    let cells = count(&found).ok_or_else(|| fitter.wrong(format!("{} is too large", access.named())))?;
+    fit_shape(fitter, &dims, &found, access)?;
+    let cells =
+        element_count(&found).ok_or_else(|| fitter.content_error(format!("{} is too large", access.value_phrase())))?;
     let columns: Vec<usize> = (0..width).collect();
-    let mut notes = Notes::new(width);
-    let mut store = empty(scalar, cells);
-    let read = table.visit(header, &columns, &mut |row, column, text| {
-        notes.push(&mut store, text, table, row, column).map_err(|why| (row, column, text.to_owned(), why))
+    let mut notes = ReadNotes::new(width);
+    let mut store = empty_store(scalar, cells);
+    let read = table.visit_cells(header, &columns, &mut |row, column, text| {
+        notes.push_cell(&mut store, text, table, row, column).map_err(|why| (row, column, text.to_owned(), why))
     });
     let accesses = vec![access.clone(); width];
-    notes.ends(fitter, table, header, &columns, &accesses, read, &vec![scalar; width])?;
-    ready(fitter, &found, store, access)
+    notes.report(fitter, table, header, &columns, &accesses, read, &vec![scalar; width])?;
+    finished_datum(fitter, &found, store, access)
 }
 
 /// Parses some columns, each as elements of its scalar type.
-fn parse(
+fn parse_columns(
     fitter: &mut Fitter<'_>,
-    table: &Table,
+    table: &DataTable,
     header: bool,
     columns: &[usize],
     scalars: &[Scalar],
-    accesses: &[Access],
-) -> Fit<Vec<Store>> {
+    accesses: &[AccessPath],
+) -> FitResult<Vec<Store>> {
     // Cells are visited in the order of the file.
     let mut order: Vec<usize> = (0..columns.len()).collect();
     order.sort_by_key(|at| columns.get(*at));
     let sorted: Vec<usize> = order.iter().filter_map(|at| columns.get(*at).copied()).collect();
-    let rows = table.height(header);
-    let mut stores: Vec<Store> = scalars.iter().map(|scalar| empty(*scalar, rows)).collect();
-    let mut notes = Notes::new(columns.len());
-    let read = table.visit(header, &sorted, &mut |row, position, text| {
+    let rows = table.row_count(header);
+    let mut stores: Vec<Store> = scalars.iter().map(|scalar| empty_store(*scalar, rows)).collect();
+    let mut notes = ReadNotes::new(columns.len());
+    let read = table.visit_cells(header, &sorted, &mut |row, position, text| {
         let at = order.get(position).copied().unwrap_or_default();
         let Some(store) = stores.get_mut(at) else { return Ok(()) };
-        notes.push(store, text, table, row, at).map_err(|why| (row, at, text.to_owned(), why))
+        notes.push_cell(store, text, table, row, at).map_err(|why| (row, at, text.to_owned(), why))
     });
-    notes.ends(fitter, table, header, columns, accesses, read, scalars)?;
+    notes.report(fitter, table, header, columns, accesses, read, scalars)?;
     Ok(stores)
 }
 
-fn empty(scalar: Scalar, capacity: usize) -> Store {
+fn empty_store(scalar: Scalar, capacity: usize) -> Store {
     match scalar {
         Scalar::F64 => Vec::<f64>::with_capacity(capacity).into(),
         Scalar::F32 => Vec::<f32>::with_capacity(capacity).into(),
@@ -201,53 +232,57 @@ fn empty(scalar: Scalar, capacity: usize) -> Store {
 
 /// The number of occurrences of an event in a column, and its first row.
 #[derive(Clone, Copy, Default)]
-struct Seen {
-    times: usize,
+struct CellOccurrences {
+    count: usize,
     first: usize,
 }
 
-impl Seen {
-    fn at(&mut self, row: usize) {
-        if self.times == 0 {
+impl CellOccurrences {
+    fn record(&mut self, row: usize) {
+        if self.count == 0 {
             self.first = row;
         }
-        self.times += 1;
+        self.count += 1;
     }
 }
 
 /// A refused cell: its row, column and text, and the reason. The reason is `None` if an interrupt
 /// came.
-type Wrong = (usize, usize, String, Option<Refused>);
+type RejectedCell = (usize, usize, String, Option<CellRejection>);
 
 /// Missing and rounded cells of the columns that are read.
-struct Notes {
-    missing: Vec<Seen>,
-    rounded: Vec<Seen>,
+struct ReadNotes {
+    missing: Vec<CellOccurrences>,
+    rounded: Vec<CellOccurrences>,
     cells: usize,
 }
 
-impl Notes {
+impl ReadNotes {
     fn new(columns: usize) -> Self {
-        Self { missing: vec![Seen::default(); columns], rounded: vec![Seen::default(); columns], cells: 0 }
+        Self {
+            missing: vec![CellOccurrences::default(); columns],
+            rounded: vec![CellOccurrences::default(); columns],
+            cells: 0,
+        }
     }
 
     /// Parses a cell and appends its number to the column.
-    fn push(
+    fn push_cell(
         &mut self,
         store: &mut Store,
         text: &str,
-        table: &Table,
+        table: &DataTable,
         row: usize,
         column: usize,
-    ) -> Result<(), Option<Refused>> {
+    ) -> Result<(), Option<CellRejection>> {
         self.cells += 1;
-        if self.cells.is_multiple_of(WATCH) && interrupt::requested() {
+        if self.cells.is_multiple_of(INTERRUPT_INTERVAL) && interrupt::is_requested() {
             return Err(None);
         }
         let options = table.options();
-        let mut missing = |why: Refused| match why {
-            Refused::Missing => {
-                self.missing.get_mut(column).into_iter().for_each(|seen| seen.at(row));
+        let mut missing = |why: CellRejection| match why {
+            CellRejection::Missing => {
+                self.missing.get_mut(column).into_iter().for_each(|seen| seen.record(row));
                 Ok(())
             }
             why => Err(Some(why)),
@@ -286,51 +321,51 @@ impl Notes {
             Store::Columns(_) | Store::Boxed(_) => false,
         };
         if rounded {
-            self.rounded.get_mut(column).into_iter().for_each(|seen| seen.at(row));
+            self.rounded.get_mut(column).into_iter().for_each(|seen| seen.record(row));
         }
         Ok(())
     }
 
     /// Reports a refused cell, or warns of missing values and rounded integers.
     #[expect(clippy::too_many_arguments, reason = "a report needs the place and the type")]
-    fn ends(
+    fn report(
         &self,
         fitter: &mut Fitter<'_>,
-        table: &Table,
+        table: &DataTable,
         header: bool,
         columns: &[usize],
-        accesses: &[Access],
-        read: Result<(), Wrong>,
+        accesses: &[AccessPath],
+        read: Result<(), RejectedCell>,
         scalars: &[Scalar],
-    ) -> Fit<()> {
+    ) -> FitResult<()> {
         let column = |at: usize| {
             let nth = columns.get(at).copied().unwrap_or_default();
             match table.columns.get(nth).map(|c| c.name.as_str()) {
-                Some(name) if header && !name.is_empty() => format!("column `{}`", short(name)),
+                Some(name) if header && !name.is_empty() => format!("column `{}`", display_name(name)),
                 _ => format!("column {}", nth + 1),
             }
         };
         if let Err((row, at, text, why)) = read {
-            let place = format!("line {}, {}", table.line(header, row), column(at));
-            let place = accesses.get(at).map_or(place.clone(), |access| access.inside(&place));
+            let place = format!("line {}, {}", table.line_number(header, row), column(at));
+            let place = accesses.get(at).map_or(place.clone(), |access| access.part_phrase(&place));
             let scalar = scalars.get(at).copied().unwrap_or(Scalar::F64);
-            return Err(refused(fitter, table, &place, &text, why, scalar));
+            return Err(cell_problem(fitter, table, &place, &text, why, scalar));
         }
         for (at, access) in accesses.iter().enumerate() {
-            let line = |seen: &Seen| table.line(header, seen.first);
-            let which = access.inside(&column(at));
+            let line = |seen: &CellOccurrences| table.line_number(header, seen.first);
+            let which = access.part_phrase(&column(at));
             match self.missing.get(at) {
-                Some(seen @ Seen { times: 1, .. }) => {
+                Some(seen @ CellOccurrences { count: 1, .. }) => {
                     fitter.warn(format!("{which} has no value in line {}, which makes a NaN", line(seen)));
                 }
-                Some(seen @ Seen { times: 2.., .. }) => {
-                    let (n, line) = (seen.times, line(seen));
+                Some(seen @ CellOccurrences { count: 2.., .. }) => {
+                    let (n, line) = (seen.count, line(seen));
                     fitter.warn(format!("{which} has {n} missing values, first in line {line}, which make NaNs"));
                 }
                 _ => {}
             }
-            if let Some(seen @ Seen { times: 1.., .. }) = self.rounded.get(at) {
-                let more = match seen.times {
+            if let Some(seen @ CellOccurrences { count: 1.., .. }) = self.rounded.get(at) {
+                let more = match seen.count {
                     1 => String::new(),
                     n => format!(", and {} more", n - 1),
                 };
@@ -346,38 +381,39 @@ impl Notes {
 }
 
 /// Returns the error about a refused cell.
-fn refused(
+fn cell_problem(
     fitter: &Fitter<'_>,
-    table: &Table,
+    table: &DataTable,
     place: &str,
     text: &str,
-    why: Option<Refused>,
+    why: Option<CellRejection>,
     scalar: Scalar,
 ) -> Box<Problem> {
-    let Some(why) = why else { return fitter.interrupted() };
+    let Some(why) = why else { return fitter.interrupted_problem() };
     let wanted = Type::Scalar(scalar);
     let shown: String = text.chars().take(40).collect();
     match why {
-        Refused::Missing => {
-            let problem = fitter.wrong(format!("{place} has no value, and `{wanted}` is wanted"));
-            help(problem, "in a column of reals it would be NaN")
+        CellRejection::Missing => {
+            let problem = fitter.content_error(format!("{place} has no value, and `{wanted}` is wanted"));
+            with_help(problem, "in a column of reals it would be NaN")
         }
-        Refused::Large => fitter.wrong(format!("{place} is {shown}, which no `{wanted}` holds")),
-        Refused::Fraction => fitter.wrong(format!("{place} is {shown}, which is no `{wanted}`")),
-        Refused::Truth => {
-            let problem = fitter.wrong(format!("{place} is the truth value `{shown}`, and `{wanted}` is wanted"));
+        CellRejection::TooLarge => fitter.content_error(format!("{place} is {shown}, which no `{wanted}` holds")),
+        CellRejection::NotInteger => fitter.content_error(format!("{place} is {shown}, which is no `{wanted}`")),
+        CellRejection::Boolean => {
+            let problem =
+                fitter.content_error(format!("{place} is the truth value `{shown}`, and `{wanted}` is wanted"));
             let one = if scalar == Scalar::I64 { "1" } else { "1.0" };
-            help(problem, format!("read it as bool; `[x[i]] * {one}` is 1 where it is true"))
+            with_help(problem, format!("read it as bool; `[x[i]] * {one}` is 1 where it is true"))
         }
-        Refused::Number => {
-            let problem = fitter.wrong(format!("{place} is {shown}, and `bool` is wanted"));
-            help(problem, "read it as i64, and compare: `x[i] != 0`")
+        CellRejection::Number => {
+            let problem = fitter.content_error(format!("{place} is {shown}, and `bool` is wanted"));
+            with_help(problem, "read it as i64, and compare: `x[i] != 0`")
         }
-        Refused::Text => {
-            let problem = fitter.wrong(format!("{place} is {shown:?}, and `{wanted}` is wanted"));
+        CellRejection::Text => {
+            let problem = fitter.content_error(format!("{place} is {shown:?}, and `{wanted}` is wanted"));
             // The options belong to `load`; arguments of `main` have none.
-            match advice(table, text, scalar).filter(|_| fitter.is_load()) {
-                Some(advice) => help(problem, advice),
+            match cell_advice(table, text, scalar).filter(|_| fitter.is_load()) {
+                Some(advice) => with_help(problem, advice),
                 None => problem,
             }
         }
@@ -395,7 +431,7 @@ fn is_date(text: &str) -> bool {
 }
 
 /// Returns advice on reading a cell that is no number.
-fn advice(table: &Table, text: &str, scalar: Scalar) -> Option<String> {
+fn cell_advice(table: &DataTable, text: &str, scalar: Scalar) -> Option<String> {
     if is_date(text) {
         return Some("dates are not read: leave the column out, or write year, month and day as columns".to_owned());
     }

@@ -6,236 +6,236 @@ use std::collections::HashSet;
 
 use lang_core::base::{Name, Span};
 
-use super::Unreadable;
-use super::names::to_nfc;
-use crate::literal::{Kind, Literal};
+use super::UnreadableFile;
+use super::field_names::to_nfc;
+use crate::literal::{Literal, LiteralKind};
 
 /// Parses a JSON document.
-pub(crate) fn read(text: &str) -> Result<Literal, Unreadable> {
-    let mut reader = Reader { text, at: 0 };
-    reader.document().map_err(|message| {
-        let before = text.get(..reader.at).unwrap_or(text);
+pub(crate) fn read(text: &str) -> Result<Literal, UnreadableFile> {
+    let mut reader = JsonReader { text, offset: 0 };
+    reader.read_document().map_err(|message| {
+        let before = text.get(..reader.offset).unwrap_or(text);
         let line = before.matches('\n').count() + 1;
         let column = before.len() - before.rfind('\n').map_or(0, |at| at + 1) + 1;
-        Unreadable {
+        UnreadableFile {
             message: format!("this is not JSON: {message} at line {line} column {column}"),
-            at: Some((line, column)),
+            position: Some((line, column)),
         }
     })
 }
 
 /// An open container.
-enum Open {
+enum OpenContainer {
     List(Vec<Literal>),
     Record { fields: Vec<(Name, Literal)>, keys: HashSet<Name>, key: Name },
 }
 
-struct Reader<'a> {
+struct JsonReader<'a> {
     text: &'a str,
-    at: usize,
+    offset: usize,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> JsonReader<'a> {
     fn rest(&self) -> &'a str {
-        self.text.get(self.at..).unwrap_or_default()
+        self.text.get(self.offset..).unwrap_or_default()
     }
 
     /// Skips blanks, and returns the next character.
-    fn next(&mut self) -> Option<char> {
+    fn peek_char(&mut self) -> Option<char> {
         let rest = self.rest();
-        self.at += rest.len() - rest.trim_start_matches([' ', '\t', '\n', '\r']).len();
+        self.offset += rest.len() - rest.trim_start_matches([' ', '\t', '\n', '\r']).len();
         self.rest().chars().next()
     }
 
     fn eat(&mut self, wanted: char) -> bool {
-        let found = self.next() == Some(wanted);
+        let found = self.peek_char() == Some(wanted);
         if found {
-            self.at += wanted.len_utf8();
+            self.offset += wanted.len_utf8();
         }
         found
     }
 
-    fn document(&mut self) -> Result<Literal, String> {
-        let mut open: Vec<Open> = Vec::new();
+    fn read_document(&mut self) -> Result<Literal, String> {
+        let mut open: Vec<OpenContainer> = Vec::new();
         loop {
             // A value begins here.
-            let mut kind = match self.next() {
+            let mut kind = match self.peek_char() {
                 None => return Err("it ends where a value is wanted".to_owned()),
                 Some('[') => {
-                    self.at += 1;
+                    self.offset += 1;
                     if !self.eat(']') {
-                        open.push(Open::List(Vec::new()));
+                        open.push(OpenContainer::List(Vec::new()));
                         continue;
                     }
-                    Kind::List(Vec::new())
+                    LiteralKind::List(Vec::new())
                 }
                 Some('{') => {
-                    self.at += 1;
+                    self.offset += 1;
                     if !self.eat('}') {
                         let mut keys = HashSet::new();
-                        let key = self.key(&mut keys)?;
-                        open.push(Open::Record { fields: Vec::new(), keys, key });
+                        let key = self.read_key(&mut keys)?;
+                        open.push(OpenContainer::Record { fields: Vec::new(), keys, key });
                         continue;
                     }
-                    Kind::Record(Vec::new())
+                    LiteralKind::Record(Vec::new())
                 }
-                Some('"') => Kind::Text(self.string()?),
-                Some(c) => self.scalar(c)?,
+                Some('"') => LiteralKind::Text(self.read_string()?),
+                Some(c) => self.read_scalar(c)?,
             };
             // The value may end the containers around it.
             loop {
                 let literal = Literal { kind, span: Span::default() };
                 let Some(container) = open.last_mut() else {
-                    return match self.next() {
+                    return match self.peek_char() {
                         None => Ok(literal),
                         Some(_) => Err("text follows the value".to_owned()),
                     };
                 };
                 match container {
-                    Open::List(items) => {
+                    OpenContainer::List(items) => {
                         items.push(literal);
                         if self.eat(',') {
                             break;
                         }
                         if !self.eat(']') {
-                            return Err(self.wanted("`,` or `]`"));
+                            return Err(self.expected_error("`,` or `]`"));
                         }
                     }
-                    Open::Record { fields, keys, key } => {
+                    OpenContainer::Record { fields, keys, key } => {
                         fields.push((std::mem::take(key), literal));
                         if self.eat(',') {
-                            *key = self.key(keys)?;
+                            *key = self.read_key(keys)?;
                             break;
                         }
                         if !self.eat('}') {
-                            return Err(self.wanted("`,` or `}`"));
+                            return Err(self.expected_error("`,` or `}`"));
                         }
                     }
                 }
                 kind = match open.pop() {
-                    Some(Open::List(items)) => Kind::List(items),
-                    Some(Open::Record { fields, .. }) => Kind::Record(fields),
+                    Some(OpenContainer::List(items)) => LiteralKind::List(items),
+                    Some(OpenContainer::Record { fields, .. }) => LiteralKind::Record(fields),
                     None => return Err("a bracket has no partner".to_owned()),
                 };
             }
         }
     }
 
-    fn wanted(&mut self, what: &str) -> String {
-        match self.next() {
+    fn expected_error(&mut self, what: &str) -> String {
+        match self.peek_char() {
             None => format!("it ends where {what} is wanted"),
             Some(c) => format!("{c:?} stands where {what} is wanted"),
         }
     }
 
     /// Reads a new key and the colon; rejects a duplicate.
-    fn key(&mut self, keys: &mut HashSet<Name>) -> Result<Name, String> {
-        if self.next() != Some('"') {
-            return Err(self.wanted("a key in quotes"));
+    fn read_key(&mut self, keys: &mut HashSet<Name>) -> Result<Name, String> {
+        if self.peek_char() != Some('"') {
+            return Err(self.expected_error("a key in quotes"));
         }
-        let begin = self.at;
-        let key = Name::from(to_nfc(&self.string()?).as_ref());
+        let begin = self.offset;
+        let key = Name::from(to_nfc(&self.read_string()?).as_ref());
         if !keys.insert(key.clone()) {
-            self.at = begin;
+            self.offset = begin;
             return Err(format!("the key `{key}` stands twice in an object"));
         }
         if !self.eat(':') {
-            return Err(self.wanted("`:`"));
+            return Err(self.expected_error("`:`"));
         }
         Ok(key)
     }
 
-    fn scalar(&mut self, first: char) -> Result<Kind, String> {
+    fn read_scalar(&mut self, first: char) -> Result<LiteralKind, String> {
         let words = [
-            ("true", Kind::Bool(true)),
-            ("false", Kind::Bool(false)),
-            ("null", Kind::Tuple(Vec::new())),
-            ("NaN", Kind::Real(f64::NAN)),
-            ("Infinity", Kind::Real(f64::INFINITY)),
-            ("-Infinity", Kind::Real(f64::NEG_INFINITY)),
+            ("true", LiteralKind::Bool(true)),
+            ("false", LiteralKind::Bool(false)),
+            ("null", LiteralKind::Tuple(Vec::new())),
+            ("NaN", LiteralKind::Real(f64::NAN)),
+            ("Infinity", LiteralKind::Real(f64::INFINITY)),
+            ("-Infinity", LiteralKind::Real(f64::NEG_INFINITY)),
         ];
         for (word, kind) in words {
             if let Some(rest) = self.rest().strip_prefix(word)
                 && !rest.starts_with(|c: char| c.is_alphanumeric() || c == '_')
             {
-                self.at += word.len();
+                self.offset += word.len();
                 return Ok(kind);
             }
         }
         if first == '-' || first.is_ascii_digit() {
-            return self.number();
+            return self.read_number();
         }
         let word: String = self.rest().chars().take_while(|c| c.is_alphanumeric()).take(20).collect();
-        Err(if word.is_empty() { self.wanted("a value") } else { format!("`{word}` is no value") })
+        Err(if word.is_empty() { self.expected_error("a value") } else { format!("`{word}` is no value") })
     }
 
-    fn digits(&mut self) -> Result<(), String> {
+    fn read_digits(&mut self) -> Result<(), String> {
         let digits = self.rest().bytes().take_while(u8::is_ascii_digit).count();
-        self.at += digits;
+        self.offset += digits;
         if digits > 0 { Ok(()) } else { Err("a digit is wanted".to_owned()) }
     }
 
-    fn number(&mut self) -> Result<Kind, String> {
-        let begin = self.at;
-        self.at += usize::from(self.rest().starts_with('-'));
+    fn read_number(&mut self) -> Result<LiteralKind, String> {
+        let begin = self.offset;
+        self.offset += usize::from(self.rest().starts_with('-'));
         if self.rest().starts_with('0') && self.rest().chars().nth(1).is_some_and(|c| c.is_ascii_digit()) {
             return Err("a number does not begin with 0".to_owned());
         }
-        self.digits()?;
+        self.read_digits()?;
         let mut whole = true;
         if self.rest().starts_with('.') {
-            self.at += 1;
-            self.digits()?;
+            self.offset += 1;
+            self.read_digits()?;
             whole = false;
         }
         if self.rest().starts_with(['e', 'E']) {
-            self.at += 1;
-            self.at += usize::from(self.rest().starts_with(['+', '-']));
-            self.digits()?;
+            self.offset += 1;
+            self.offset += usize::from(self.rest().starts_with(['+', '-']));
+            self.read_digits()?;
             whole = false;
         }
-        let text = self.text.get(begin..self.at).unwrap_or_default();
+        let text = self.text.get(begin..self.offset).unwrap_or_default();
         // `-0` is a real, because no integer has its sign.
         if let (true, Ok(n)) = (whole && text != "-0", text.parse()) {
-            return Ok(Kind::Int(n));
+            return Ok(LiteralKind::Int(n));
         }
         match text.parse::<f64>() {
-            Ok(x) if x.is_finite() => Ok(Kind::Real(x)),
+            Ok(x) if x.is_finite() => Ok(LiteralKind::Real(x)),
             _ => {
-                self.at = begin;
+                self.offset = begin;
                 Err(format!("the number {} is too large", text.chars().take(40).collect::<String>()))
             }
         }
     }
 
-    fn string(&mut self) -> Result<String, String> {
-        let begin = self.at;
-        self.at += 1;
+    fn read_string(&mut self) -> Result<String, String> {
+        let begin = self.offset;
+        self.offset += 1;
         let mut out = String::new();
         loop {
             let rest = self.rest();
             let plain = rest.find(|c: char| matches!(c, '"' | '\\') || c < ' ').unwrap_or(rest.len());
             out.push_str(rest.get(..plain).unwrap_or_default());
-            self.at += plain;
+            self.offset += plain;
             match self.rest().chars().next() {
                 Some('"') => {
-                    self.at += 1;
+                    self.offset += 1;
                     return Ok(out);
                 }
-                Some('\\') => out.push(self.escape()?),
+                Some('\\') => out.push(self.read_escape()?),
                 Some(_) => return Err("a control character stands in a string".to_owned()),
                 None => {
-                    self.at = begin;
+                    self.offset = begin;
                     return Err("a string is not closed".to_owned());
                 }
             }
         }
     }
 
-    fn escape(&mut self) -> Result<char, String> {
-        self.at += 1;
+    fn read_escape(&mut self) -> Result<char, String> {
+        self.offset += 1;
         let code = self.rest().chars().next().unwrap_or_default();
-        self.at += code.len_utf8().min(self.rest().len());
+        self.offset += code.len_utf8().min(self.rest().len());
         Ok(match code {
             '"' | '\\' | '/' => code,
             'b' => '\u{8}',
@@ -244,15 +244,15 @@ impl<'a> Reader<'a> {
             'r' => '\r',
             't' => '\t',
             'u' => {
-                let unit = self.unit()?;
+                let unit = self.read_code_unit()?;
                 if let Some(c) = char::from_u32(unit) {
                     return Ok(c);
                 }
                 // A character beyond the first 65,536 is a surrogate pair.
                 let low = match self.rest().strip_prefix("\\u") {
                     Some(_) if unit < 0xDC00 => {
-                        self.at += 2;
-                        self.unit()?
+                        self.offset += 2;
+                        self.read_code_unit()?
                     }
                     _ => 0,
                 };
@@ -263,10 +263,10 @@ impl<'a> Reader<'a> {
         })
     }
 
-    fn unit(&mut self) -> Result<u32, String> {
+    fn read_code_unit(&mut self) -> Result<u32, String> {
         let digits = self.rest().get(..4).filter(|d| d.bytes().all(|b| b.is_ascii_hexdigit()));
         let unit = digits.and_then(|d| u32::from_str_radix(d, 16).ok()).ok_or("`\\u` takes four digits")?;
-        self.at += 4;
+        self.offset += 4;
         Ok(unit)
     }
 }
@@ -286,11 +286,17 @@ mod tests {
     fn values() {
         assert_eq!(
             read("[1, -2.5e-3, true, null, \"a\\u00e9\\ud83d\\ude00\\n\"]").unwrap().kind,
-            Kind::List(
-                [Kind::Int(1), Kind::Real(-0.0025), Kind::Bool(true), Kind::Tuple(vec![]), Kind::Text("aé😀\n".into())]
-                    .into_iter()
-                    .map(|kind| Literal { kind, span: Span::default() })
-                    .collect()
+            LiteralKind::List(
+                [
+                    LiteralKind::Int(1),
+                    LiteralKind::Real(-0.0025),
+                    LiteralKind::Bool(true),
+                    LiteralKind::Tuple(vec![]),
+                    LiteralKind::Text("aé😀\n".into())
+                ]
+                .into_iter()
+                .map(|kind| Literal { kind, span: Span::default() })
+                .collect()
             )
         );
         assert_eq!(shown("9007199254740993"), "Int(9007199254740993)");

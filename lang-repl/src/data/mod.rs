@@ -6,16 +6,16 @@
 
 mod columns;
 mod csv;
-mod declare;
-pub(crate) mod fit;
+mod field_names;
+pub(crate) mod fit_file;
 mod json;
-mod names;
 mod npy;
 mod npz;
 mod png;
 mod probe;
-mod sheet;
-mod text;
+mod table_view;
+mod text_table;
+mod type_proposal;
 
 use std::cell::RefCell;
 use std::io::{Cursor, Seek, Write};
@@ -27,14 +27,14 @@ use lang_core::runtime::{Refusal, Value};
 use lang_core::syntax::lexer::MAX_TEXT_BYTES;
 
 use crate::files;
-use crate::literal::Content;
+use crate::literal::UntypedContent;
 
-pub(crate) use csv::{Options, Table};
-pub(crate) use declare::{Declared, declared, declared_json};
+pub(crate) use csv::{DataTable, TableOptions};
 pub(crate) use json::read as json;
-pub(crate) use npz::Wanted;
+pub(crate) use npz::SelectedFields;
 pub(crate) use png::Image;
 pub use probe::probe;
+pub(crate) use type_proposal::{ProposedType, propose_json_type, propose_type};
 
 /// The most bytes that the elements of one file take.
 const MAX_BYTES: usize = 2 << 30;
@@ -44,7 +44,7 @@ const MAX_JSON: usize = 256 << 20;
 
 /// The formats, by file extension.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Format {
+pub(crate) enum DataFormat {
     Npy,
     Npz,
     Csv,
@@ -56,36 +56,36 @@ pub(crate) enum Format {
 
 /// The content of a file.
 #[derive(Debug)]
-pub(crate) enum Data {
-    Array(Array),
+pub(crate) enum FileContent {
+    Array(FileArray),
     /// Named arrays, in the order of the file. An array that cannot be read is represented by the
     /// reason.
-    Named(Vec<NamedArray>),
-    Table(Table),
+    Archive(Vec<NamedArray>),
+    Table(DataTable),
     Image(Image),
 }
 
 /// A name with its array, or the reason why the array cannot be read.
-pub(crate) type NamedArray = (String, Result<Array, String>);
+pub(crate) type NamedArray = (String, Result<FileArray, String>);
 
 /// An array of any number of axes, including none.
 #[derive(Debug)]
-pub(crate) struct Array {
+pub(crate) struct FileArray {
     pub(crate) dims: Vec<usize>,
     /// The elements, in row-major order; their number is the product of the extents. Empty once
     /// they are moved into a value.
-    elements: RefCell<Elements>,
+    elements: RefCell<FileElements>,
 }
 
-impl Array {
-    fn new(dims: Vec<usize>, elements: Elements) -> Self {
+impl FileArray {
+    fn new(dims: Vec<usize>, elements: FileElements) -> Self {
         Self { dims, elements: RefCell::new(elements) }
     }
 }
 
 /// The elements of an array, all of one type.
 #[derive(Clone, Debug)]
-pub(crate) enum Elements {
+pub(crate) enum FileElements {
     F64(Vec<f64>),
     F32(Vec<f32>),
     I64(Vec<i64>),
@@ -94,13 +94,13 @@ pub(crate) enum Elements {
     Bool(Vec<bool>),
 }
 
-impl Default for Elements {
+impl Default for FileElements {
     fn default() -> Self {
         Self::Bool(Vec::new())
     }
 }
 
-impl Elements {
+impl FileElements {
     fn len(&self) -> usize {
         match self {
             Self::F64(v) => v.len(),
@@ -114,7 +114,7 @@ impl Elements {
 
 /// Returns the number of elements for these extents. `None` if the array is too large to represent,
 /// even if another extent is 0.
-fn count(dims: &[usize]) -> Option<usize> {
+fn element_count(dims: &[usize]) -> Option<usize> {
     let most = usize::try_from(MAX_EXTENT).unwrap_or(usize::MAX);
     if dims.iter().any(|n| *n >= most) {
         return None;
@@ -123,9 +123,9 @@ fn count(dims: &[usize]) -> Option<usize> {
     Some(if dims.contains(&0) { 0 } else { all })
 }
 
-impl Format {
+impl DataFormat {
     /// Returns the format for the extension of a file name.
-    pub(crate) fn of(path: &Path) -> Option<Self> {
+    pub(crate) fn from_path(path: &Path) -> Option<Self> {
         let end = path.extension()?.to_str()?.to_ascii_lowercase();
         Some(match end.as_str() {
             "npy" => Self::Npy,
@@ -139,7 +139,7 @@ impl Format {
     }
 
     /// Returns the most bytes of a file. Text grows when it is parsed, so its limit is lower.
-    pub(crate) fn limit(self) -> usize {
+    pub(crate) fn max_bytes(self) -> usize {
         match self {
             Self::Npy | Self::Npz => MAX_BYTES + (1 << 20),
             Self::Csv | Self::Png => 256 << 20,
@@ -151,33 +151,37 @@ impl Format {
     pub(crate) fn load(
         self,
         path: &Path,
-        options: &Options,
-        wanted: Wanted<'_>,
-    ) -> Result<Result<Content, Unreadable>, Refusal> {
+        options: &TableOptions,
+        wanted: SelectedFields<'_>,
+    ) -> Result<Result<UntypedContent, UnreadableFile>, Refusal> {
         match self {
             // Elements are read from the file directly into their final memory.
-            Self::Npy => files::stream(path, self, |file, bytes| {
-                Ok(npy::read_all(file, bytes).map(|array| Content::Data(Data::Array(array))).map_err(Unreadable::from))
+            Self::Npy => files::read_with(path, self, |file, bytes| {
+                Ok(npy::read_all(file, bytes)
+                    .map(|array| UntypedContent::File(FileContent::Array(array)))
+                    .map_err(UnreadableFile::from))
             }),
-            Self::Npz => files::stream(path, self, |file, _| {
+            Self::Npz => files::read_with(path, self, |file, _| {
                 let arrays = npz::read(file, wanted);
-                Ok(arrays.map(|arrays| Content::Data(Data::Named(arrays))).map_err(Unreadable::from))
+                Ok(arrays
+                    .map(|arrays| UntypedContent::File(FileContent::Archive(arrays)))
+                    .map_err(UnreadableFile::from))
             }),
-            _ => files::data(path, self).map(|bytes| self.read(bytes, options)),
+            _ => files::read_data(path, self).map(|bytes| self.read(bytes, options)),
         }
     }
 
     /// Parses the bytes of a file, or returns the reason why it cannot.
-    pub(crate) fn read(self, bytes: Vec<u8>, options: &Options) -> Result<Content, Unreadable> {
+    pub(crate) fn read(self, bytes: Vec<u8>, options: &TableOptions) -> Result<UntypedContent, UnreadableFile> {
         Ok(match self {
             Self::Npy => {
                 let length = u64::try_from(bytes.len()).ok();
-                Content::Data(Data::Array(npy::read_all(&mut bytes.as_slice(), length)?))
+                UntypedContent::File(FileContent::Array(npy::read_all(&mut bytes.as_slice(), length)?))
             }
-            Self::Npz => Content::Data(Data::Named(npz::read(Cursor::new(bytes), None)?)),
-            Self::Csv => Content::Data(Data::Table(csv::read(utf8(bytes)?, options)?)),
-            Self::Json => Content::Literal(json::read(&utf8(bytes)?)?),
-            Self::Png => Content::Data(Data::Image(png::read(&bytes)?)),
+            Self::Npz => UntypedContent::File(FileContent::Archive(npz::read(Cursor::new(bytes), None)?)),
+            Self::Csv => UntypedContent::File(FileContent::Table(csv::read(decode_utf8(bytes)?, options)?)),
+            Self::Json => UntypedContent::Literal(json::read(&decode_utf8(bytes)?)?),
+            Self::Png => UntypedContent::File(FileContent::Image(png::read(&bytes)?)),
             Self::Txt => return Err("text tables are written, not read".to_owned().into()),
         })
     }
@@ -194,8 +198,8 @@ impl Format {
     pub(crate) fn write_to(self, value: &Value, to: &mut (impl Write + Seek)) -> Result<Vec<String>, Refusal> {
         let (bytes, warnings) = match self {
             Self::Npy => {
-                npy::check(value)?;
-                npy::write(value, to).map_err(|e| unwritten(&e))?;
+                npy::check_value(value)?;
+                npy::write(value, to).map_err(|e| write_refusal(&e))?;
                 return Ok(Vec::new());
             }
             Self::Npz => {
@@ -203,14 +207,14 @@ impl Format {
                 return Ok(Vec::new());
             }
             Self::Csv => (csv::write(value)?, Vec::new()),
-            Self::Txt => (text::write(value)?, Vec::new()),
+            Self::Txt => (text_table::write(value)?, Vec::new()),
             Self::Png => png::write(value)?,
             Self::Json => match json_text(value)? {
                 Some(text) => ((text + "\n").into_bytes(), Vec::new()),
-                None => return Err(refusal("the value is too large for JSON", "write it as .npy or .npz")),
+                None => return Err(save_refusal("the value is too large for JSON", "write it as .npy or .npz")),
             },
         };
-        to.write_all(&bytes).map_err(|e| unwritten(&e))?;
+        to.write_all(&bytes).map_err(|e| write_refusal(&e))?;
         Ok(warnings)
     }
 }
@@ -219,37 +223,37 @@ impl Format {
 /// answered.
 fn json_text(value: &Value) -> Result<Option<String>, Refusal> {
     let value = value.clone();
-    files::stoppable(move || lang_core::runtime::json::to_json(&value, MAX_JSON)).ok_or_else(interrupted)
+    files::run_interruptible(move || lang_core::runtime::json::to_json(&value, MAX_JSON)).ok_or_else(interrupt_refusal)
 }
 
 /// The message of an interrupted operation.
 const INTERRUPTED: &str = "interrupted";
 
 /// Returns the refusal of an operation that Ctrl-C interrupted.
-pub(crate) fn interrupted() -> Refusal {
+pub(crate) fn interrupt_refusal() -> Refusal {
     Refusal::new(Code::E0507, INTERRUPTED)
 }
 
-fn unwritten(e: &std::io::Error) -> Refusal {
-    if files::is_interrupt(e) { interrupted() } else { Refusal::new(Code::E0605, files::reason(e)) }
+fn write_refusal(e: &std::io::Error) -> Refusal {
+    if files::is_interrupt(e) { interrupt_refusal() } else { Refusal::new(Code::E0605, files::failure_reason(e)) }
 }
 
 /// The reason why a file cannot be read.
 #[derive(Debug)]
-pub(crate) struct Unreadable {
+pub(crate) struct UnreadableFile {
     pub(crate) message: String,
     /// The line and the column in bytes, from 1, if the format has places.
-    pub(crate) at: Option<(usize, usize)>,
+    pub(crate) position: Option<(usize, usize)>,
 }
 
-impl From<String> for Unreadable {
+impl From<String> for UnreadableFile {
     fn from(message: String) -> Self {
-        Self { message, at: None }
+        Self { message, position: None }
     }
 }
 
 /// Decodes UTF-8 text and removes its byte order mark.
-fn utf8(mut bytes: Vec<u8>) -> Result<String, String> {
+fn decode_utf8(mut bytes: Vec<u8>) -> Result<String, String> {
     if bytes.starts_with(b"\xEF\xBB\xBF") {
         bytes.drain(..3);
     }
@@ -264,14 +268,14 @@ fn utf8(mut bytes: Vec<u8>) -> Result<String, String> {
 }
 
 /// Returns the refusal of a value that cannot be saved.
-fn refusal(message: impl Into<String>, help: &str) -> Refusal {
+fn save_refusal(message: impl Into<String>, help: &str) -> Refusal {
     let mut refusal = Refusal::new(Code::E0605, message);
     refusal.help = Some(help.to_owned());
     refusal
 }
 
 /// Describes the kind of a value as a noun phrase.
-fn noun(value: &Value) -> String {
+fn value_noun(value: &Value) -> String {
     match value {
         Value::Array(a) if !a.is_of_scalars() => "an array of records or tuples".to_owned(),
         Value::Array(a) => match a.dims().len() {

@@ -6,7 +6,7 @@ use std::io::{self, Read, Write};
 
 use lang_core::runtime::{Refusal, Value};
 
-use super::{Array, Elements, INTERRUPTED, MAX_BYTES, count, noun, refusal};
+use super::{FileArray, FileElements, INTERRUPTED, MAX_BYTES, element_count, save_refusal, value_noun};
 use crate::interrupt;
 
 const MAGIC: &[u8; 6] = b"\x93NUMPY";
@@ -19,10 +19,10 @@ const MAX_AXES: usize = 64;
 
 /// The size in bytes of the parts in which elements are read and written. It is a multiple of every
 /// element size.
-const PART: usize = 1 << 18;
+const CHUNK_BYTES: usize = 1 << 18;
 
 /// Reads a file that contains one array and nothing else. `bytes` is its size, if known.
-pub(super) fn read_all(from: &mut dyn Read, bytes: Option<u64>) -> Result<Array, String> {
+pub(super) fn read_all(from: &mut dyn Read, bytes: Option<u64>) -> Result<FileArray, String> {
     let array = read(from, MAX_BYTES, bytes)?;
     let more = from.read_to_end(&mut Vec::new()).map_err(|e| format!("it cannot be read: {e}"))?;
     match more {
@@ -34,65 +34,67 @@ pub(super) fn read_all(from: &mut dyn Read, bytes: Option<u64>) -> Result<Array,
 /// Reads an array of at most `most / 8` elements: an element counts eight bytes, even a one-byte
 /// integer. The elements are read into their final memory, which is allocated at once if `bytes`
 /// shows that they exist.
-pub(super) fn read(from: &mut dyn Read, most: usize, bytes: Option<u64>) -> Result<Array, String> {
-    let start = exactly(from, 8).ok_or("it does not begin as a .npy file does")?;
+pub(super) fn read(from: &mut dyn Read, most: usize, bytes: Option<u64>) -> Result<FileArray, String> {
+    let start = read_exact_bytes(from, 8).ok_or("it does not begin as a .npy file does")?;
     let Some(([major, _], [])) = start.strip_prefix(MAGIC).and_then(<[u8]>::split_first_chunk::<2>) else {
         return Err("it does not begin as a .npy file does".to_owned());
     };
     let ends = || "it ends in its header".to_owned();
     let length = match major {
-        1 => exactly(from, 2).ok_or_else(ends)?,
-        2 | 3 => exactly(from, 4).ok_or_else(ends)?,
+        1 => read_exact_bytes(from, 2).ok_or_else(ends)?,
+        2 | 3 => read_exact_bytes(from, 4).ok_or_else(ends)?,
         _ => return Err(format!("version {major} of the format is not known")),
     };
     let length = length.iter().rev().fold(0usize, |n, byte| n << 8 | usize::from(*byte));
     if length > MAX_HEADER {
         return Err(format!("a header of {length} bytes is too long"));
     }
-    let header = exactly(from, length).ok_or_else(ends)?;
+    let header = read_exact_bytes(from, length).ok_or_else(ends)?;
     let header = header.iter().map(|b| char::from(*b)).collect::<String>();
-    let header = Header::parse(&header)?;
-    let elements = count(&header.dims).ok_or_else(|| format!("the shape {} is too large", shape(&header.dims)))?;
+    let header = NpyHeader::parse(&header)?;
+    let elements =
+        element_count(&header.dims).ok_or_else(|| format!("the shape {} is too large", shape_text(&header.dims)))?;
     if elements > most / 8 {
         return Err(format!("{elements} elements are too many; {} can be read", most / 8));
     }
     let size = elements * header.kind.size();
     let there = bytes.is_some_and(|bytes| u64::try_from(size).is_ok_and(|size| size <= bytes));
-    let mut source = Source { from, kind: header.kind, big: header.big, elements, reserve: there };
-    let elements = source.elements().map_err(|stopped| match stopped {
-        Stopped::Short(found) => {
-            let shape = shape(&header.dims);
+    let mut source =
+        ElementReader { from, kind: header.kind, big_endian: header.big_endian, elements, can_reserve: there };
+    let elements = source.read_elements().map_err(|stopped| match stopped {
+        ElementReadError::Truncated(found) => {
+            let shape = shape_text(&header.dims);
             format!("the shape {shape} takes {size} bytes, and there are {found}")
         }
-        Stopped::Truth(at) => format!("element {at} is neither false nor true"),
-        Stopped::Interrupted => INTERRUPTED.to_owned(),
-        Stopped::Failed(e) => format!("it cannot be read: {e}"),
+        ElementReadError::NotBoolean(at) => format!("element {at} is neither false nor true"),
+        ElementReadError::Interrupted => INTERRUPTED.to_owned(),
+        ElementReadError::Failed(e) => format!("it cannot be read: {e}"),
     })?;
-    Ok(if header.fortran { row_major(header.dims, elements) } else { Array::new(header.dims, elements) })
+    Ok(if header.fortran_order { to_row_major(header.dims, elements) } else { FileArray::new(header.dims, elements) })
 }
 
 /// Reads `n` bytes; `n` must be small.
-fn exactly(from: &mut dyn Read, n: usize) -> Option<Vec<u8>> {
+fn read_exact_bytes(from: &mut dyn Read, n: usize) -> Option<Vec<u8>> {
     let mut bytes = vec![0; n];
     from.read_exact(&mut bytes).ok().map(|()| bytes)
 }
 
 /// Returns the shape as NumPy writes it.
-pub(super) fn shape(dims: &[usize]) -> String {
+pub(super) fn shape_text(dims: &[usize]) -> String {
     let dims: Vec<String> = dims.iter().map(usize::to_string).collect();
     if let [one] = dims.as_slice() { format!("({one},)") } else { format!("({})", dims.join(", ")) }
 }
 
 /// The kind of elements; the payload is the size in bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Kind {
+enum NpyKind {
     Bool,
     Signed(usize),
     Unsigned(usize),
     Real(usize),
 }
 
-impl Kind {
+impl NpyKind {
     fn size(self) -> usize {
         match self {
             Self::Bool => 1,
@@ -104,9 +106,9 @@ impl Kind {
     /// with `=`, the native order applies.
     fn parse(text: &str) -> Option<(Self, bool)> {
         let (order, rest) = match text.split_at_checked(1)? {
-            ("=", rest) => (NATIVE, rest),
+            ("=", rest) => (NATIVE_ORDER, rest),
             (order @ ("<" | ">" | "|"), rest) => (order, rest),
-            _ => (NATIVE, text),
+            _ => (NATIVE_ORDER, text),
         };
         let kind = match rest {
             "?" | "b1" => Self::Bool,
@@ -121,10 +123,10 @@ impl Kind {
 }
 
 /// The native byte order.
-const NATIVE: &str = if cfg!(target_endian = "big") { ">" } else { "<" };
+const NATIVE_ORDER: &str = if cfg!(target_endian = "big") { ">" } else { "<" };
 
 /// Returns the name of an unsupported element kind of NumPy.
-fn unread(text: &str) -> Option<&'static str> {
+fn unsupported_kind(text: &str) -> Option<&'static str> {
     let kind = text.trim_start_matches(['<', '>', '|', '=']);
     Some(match kind.chars().next()? {
         'c' | 'F' | 'D' | 'G' => "complex numbers",
@@ -138,19 +140,19 @@ fn unread(text: &str) -> Option<&'static str> {
     })
 }
 
-struct Header {
-    kind: Kind,
-    big: bool,
-    fortran: bool,
+struct NpyHeader {
+    kind: NpyKind,
+    big_endian: bool,
+    fortran_order: bool,
     dims: Vec<usize>,
 }
 
-impl Header {
+impl NpyHeader {
     /// Parses the header, a Python dictionary:
     /// `{'descr': '<f8', 'fortran_order': False, 'shape': (2, 3), }`.
     fn parse(text: &str) -> Result<Self, String> {
         let bad = || "its header is not that of a .npy file".to_owned();
-        let mut at = Cursor { rest: text };
+        let mut at = HeaderParser { rest: text };
         let (mut descr, mut fortran, mut dims) = (None, None, None);
         at.expect('{').ok_or_else(bad)?;
         while !at.eat('}') {
@@ -158,7 +160,7 @@ impl Header {
             at.expect(':').ok_or_else(bad)?;
             let twice = match key {
                 "descr" => descr.replace(at.descr()?).is_some(),
-                "fortran_order" => fortran.replace(at.truth().ok_or_else(bad)?).is_some(),
+                "fortran_order" => fortran.replace(at.boolean().ok_or_else(bad)?).is_some(),
                 "shape" => dims.replace(at.shape()?).is_some(),
                 _ => true,
             };
@@ -174,16 +176,16 @@ impl Header {
             return Err(bad());
         }
         let (Some((kind, big)), Some(fortran), Some(dims)) = (descr, fortran, dims) else { return Err(bad()) };
-        Ok(Self { kind, big, fortran, dims })
+        Ok(Self { kind, big_endian: big, fortran_order: fortran, dims })
     }
 }
 
 /// The unparsed rest of a header.
-struct Cursor<'a> {
+struct HeaderParser<'a> {
     rest: &'a str,
 }
 
-impl<'a> Cursor<'a> {
+impl<'a> HeaderParser<'a> {
     fn eat(&mut self, c: char) -> bool {
         self.expect(c).is_some()
     }
@@ -200,7 +202,7 @@ impl<'a> Cursor<'a> {
         Some(text)
     }
 
-    fn truth(&mut self) -> Option<bool> {
+    fn boolean(&mut self) -> Option<bool> {
         self.rest = self.rest.trim_start();
         for (word, value) in [("True", true), ("False", false)] {
             if let Some(rest) = self.rest.strip_prefix(word) {
@@ -211,14 +213,14 @@ impl<'a> Cursor<'a> {
         None
     }
 
-    fn descr(&mut self) -> Result<(Kind, bool), String> {
+    fn descr(&mut self) -> Result<(NpyKind, bool), String> {
         if self.rest.trim_start().starts_with('[') {
             return Err("its elements are structures, which are not read; save each field by itself".to_owned());
         }
         let text = self.string().ok_or("its header is not that of a .npy file")?;
-        Kind::parse(text).ok_or_else(|| {
+        NpyKind::parse(text).ok_or_else(|| {
             let of: String = text.chars().take(20).collect();
-            match unread(text) {
+            match unsupported_kind(text) {
                 Some(noun) => format!("its elements are {noun}, of the kind `{of}`, which is not read"),
                 None => format!(
                     "its elements are of the kind `{of}`, which is not read: it is neither real, integer nor bool"
@@ -255,78 +257,78 @@ impl<'a> Cursor<'a> {
 }
 
 /// A reader of elements.
-struct Source<'r> {
+struct ElementReader<'r> {
     from: &'r mut dyn Read,
-    kind: Kind,
-    big: bool,
+    kind: NpyKind,
+    big_endian: bool,
     elements: usize,
     /// Whether the input is known to contain all elements, so that their memory can be reserved.
-    reserve: bool,
+    can_reserve: bool,
 }
 
 /// The reason why not all elements were read.
-enum Stopped {
+enum ElementReadError {
     /// The input ended after this many bytes.
-    Short(usize),
+    Truncated(usize),
     /// The element at this index is no boolean.
-    Truth(usize),
+    NotBoolean(usize),
     Interrupted,
     Failed(io::Error),
 }
 
-impl Source<'_> {
-    fn elements(&mut self) -> Result<Elements, Stopped> {
+impl ElementReader<'_> {
+    fn read_elements(&mut self) -> Result<FileElements, ElementReadError> {
         Ok(match self.kind {
-            Kind::Bool => {
-                let bytes = self.all(|[b]: [u8; 1]| b)?;
+            NpyKind::Bool => {
+                let bytes = self.read_numbers(|[b]: [u8; 1]| b)?;
                 if let Some(at) = bytes.iter().position(|b| *b > 1) {
-                    return Err(Stopped::Truth(at));
+                    return Err(ElementReadError::NotBoolean(at));
                 }
-                Elements::Bool(bytes.into_iter().map(|b| b == 1).collect())
+                FileElements::Bool(bytes.into_iter().map(|b| b == 1).collect())
             }
-            Kind::Signed(1) => Elements::I64(self.all(|b| i64::from(i8::from_le_bytes(b)))?),
-            Kind::Signed(2) => Elements::I64(self.all(|b| i64::from(i16::from_le_bytes(b)))?),
-            Kind::Signed(4) => Elements::I64(self.all(|b| i64::from(i32::from_le_bytes(b)))?),
-            Kind::Signed(_) => Elements::I64(self.all(i64::from_le_bytes)?),
-            Kind::Unsigned(1) => Elements::I64(self.all(|[b]: [u8; 1]| i64::from(b))?),
-            Kind::Unsigned(2) => Elements::I64(self.all(|b| i64::from(u16::from_le_bytes(b)))?),
-            Kind::Unsigned(4) => Elements::I64(self.all(|b| i64::from(u32::from_le_bytes(b)))?),
-            Kind::Unsigned(_) => {
-                let wide = self.all(u64::from_le_bytes)?;
+            NpyKind::Signed(1) => FileElements::I64(self.read_numbers(|b| i64::from(i8::from_le_bytes(b)))?),
+            NpyKind::Signed(2) => FileElements::I64(self.read_numbers(|b| i64::from(i16::from_le_bytes(b)))?),
+            NpyKind::Signed(4) => FileElements::I64(self.read_numbers(|b| i64::from(i32::from_le_bytes(b)))?),
+            NpyKind::Signed(_) => FileElements::I64(self.read_numbers(i64::from_le_bytes)?),
+            NpyKind::Unsigned(1) => FileElements::I64(self.read_numbers(|[b]: [u8; 1]| i64::from(b))?),
+            NpyKind::Unsigned(2) => FileElements::I64(self.read_numbers(|b| i64::from(u16::from_le_bytes(b)))?),
+            NpyKind::Unsigned(4) => FileElements::I64(self.read_numbers(|b| i64::from(u32::from_le_bytes(b)))?),
+            NpyKind::Unsigned(_) => {
+                let wide = self.read_numbers(u64::from_le_bytes)?;
                 match wide.iter().all(|n| i64::try_from(*n).is_ok()) {
                     // This reuses the memory.
-                    true => Elements::I64(wide.into_iter().map(u64::cast_signed).collect()),
-                    false => Elements::U64(wide),
+                    true => FileElements::I64(wide.into_iter().map(u64::cast_signed).collect()),
+                    false => FileElements::U64(wide),
                 }
             }
-            Kind::Real(2) => Elements::F32(self.all(|b| half(u16::from_le_bytes(b)))?),
-            Kind::Real(4) => Elements::F32(self.all(f32::from_le_bytes)?),
-            Kind::Real(_) => Elements::F64(self.all(f64::from_le_bytes)?),
+            NpyKind::Real(2) => FileElements::F32(self.read_numbers(|b| f16_to_f32(u16::from_le_bytes(b)))?),
+            NpyKind::Real(4) => FileElements::F32(self.read_numbers(f32::from_le_bytes)?),
+            NpyKind::Real(_) => FileElements::F64(self.read_numbers(f64::from_le_bytes)?),
         })
     }
 
     /// Reads all elements, of `N` bytes each.
-    fn all<const N: usize, T>(&mut self, number: impl Fn([u8; N]) -> T) -> Result<Vec<T>, Stopped> {
+    fn read_numbers<const N: usize, T>(&mut self, number: impl Fn([u8; N]) -> T) -> Result<Vec<T>, ElementReadError> {
         let mut all = Vec::new();
-        if self.reserve {
+        if self.can_reserve {
             all.reserve_exact(self.elements);
         }
-        let mut part = vec![0; PART.min(self.elements * N)];
+        let mut part = vec![0; CHUNK_BYTES.min(self.elements * N)];
         while all.len() < self.elements {
-            if interrupt::requested() {
-                return Err(Stopped::Interrupted);
+            if interrupt::is_requested() {
+                return Err(ElementReadError::Interrupted);
             }
             let left = (self.elements - all.len()) * N;
             let wanted = left.min(part.len());
             let buffer = part.get_mut(..wanted).unwrap_or_default();
-            let found = fill(self.from, buffer).map_err(Stopped::Failed)?;
+            let found = read_full(self.from, buffer).map_err(ElementReadError::Failed)?;
             if found < wanted {
-                return Err(Stopped::Short(all.len() * N + found));
+                return Err(ElementReadError::Truncated(all.len() * N + found));
             }
             let (chunks, _) = buffer.as_chunks::<N>();
             let one = |chunk: &[u8; N]| {
                 let mut chunk = *chunk;
-                if self.big {
+                if self.big_endian {
                     chunk.reverse();
                 }
                 number(chunk)
@@ -338,7 +340,7 @@ impl Source<'_> {
 }
 
 /// Reads until the buffer is full or the input ends. Returns the number of bytes read.
-fn fill(from: &mut dyn Read, buffer: &mut [u8]) -> io::Result<usize> {
+fn read_full(from: &mut dyn Read, buffer: &mut [u8]) -> io::Result<usize> {
     let mut filled = 0;
     while let Some(rest) = buffer.get_mut(filled..).filter(|rest| !rest.is_empty()) {
         match from.read(rest) {
@@ -352,7 +354,7 @@ fn fill(from: &mut dyn Read, buffer: &mut [u8]) -> io::Result<usize> {
 }
 
 /// Converts a 16-bit float: a sign, 5 bits of exponent, 10 of fraction.
-fn half(bits: u16) -> f32 {
+fn f16_to_f32(bits: u16) -> f32 {
     let sign = if bits >> 15 == 1 { -1.0 } else { 1.0 };
     let fraction = f32::from(bits & 0x3FF);
     sign * match bits >> 10 & 0x1F {
@@ -364,8 +366,8 @@ fn half(bits: u16) -> f32 {
 }
 
 /// Transposes elements in Fortran order to row-major order.
-fn row_major(dims: Vec<usize>, elements: Elements) -> Array {
-    fn turn<T: Copy>(dims: &[usize], from: &[T]) -> Vec<T> {
+fn to_row_major(dims: Vec<usize>, elements: FileElements) -> FileArray {
+    fn transpose<T: Copy>(dims: &[usize], from: &[T]) -> Vec<T> {
         let mut steps = Vec::new();
         let mut step = 1;
         for n in dims {
@@ -391,27 +393,27 @@ fn row_major(dims: Vec<usize>, elements: Elements) -> Array {
         to
     }
     let elements = match elements {
-        Elements::F64(v) => Elements::F64(turn(&dims, &v)),
-        Elements::F32(v) => Elements::F32(turn(&dims, &v)),
-        Elements::I64(v) => Elements::I64(turn(&dims, &v)),
-        Elements::U64(v) => Elements::U64(turn(&dims, &v)),
-        Elements::Bool(v) => Elements::Bool(turn(&dims, &v)),
+        FileElements::F64(v) => FileElements::F64(transpose(&dims, &v)),
+        FileElements::F32(v) => FileElements::F32(transpose(&dims, &v)),
+        FileElements::I64(v) => FileElements::I64(transpose(&dims, &v)),
+        FileElements::U64(v) => FileElements::U64(transpose(&dims, &v)),
+        FileElements::Bool(v) => FileElements::Bool(transpose(&dims, &v)),
     };
-    Array::new(dims, elements)
+    FileArray::new(dims, elements)
 }
 
 /// Checks that the value is a number or an array of numbers; otherwise returns the refusal.
-pub(super) fn check(value: &Value) -> Result<(), Refusal> {
-    if size(value).is_some() {
+pub(super) fn check_value(value: &Value) -> Result<(), Refusal> {
+    if file_size(value).is_some() {
         return Ok(());
     }
-    let message = format!("the value is {}, and a .npy file holds a number or an array of numbers", noun(value));
-    Err(refusal(message, "write records and tuples of arrays as .npz, anything as .json"))
+    let message = format!("the value is {}, and a .npy file holds a number or an array of numbers", value_noun(value));
+    Err(save_refusal(message, "write records and tuples of arrays as .npz, anything as .json"))
 }
 
 /// Returns the approximate size of the value's file in bytes; `None` if the value is neither a
 /// number nor an array of numbers.
-pub(super) fn size(value: &Value) -> Option<usize> {
+pub(super) fn file_size(value: &Value) -> Option<usize> {
     match value {
         Value::F64(_) | Value::F32(_) | Value::I64(_) | Value::Bool(_) => Some(256),
         Value::Array(a) if a.dims().len() <= MAX_AXES && a.is_of_scalars() => Some(256 + a.count() * 8),
@@ -421,14 +423,14 @@ pub(super) fn size(value: &Value) -> Option<usize> {
 
 /// Writes a number or an array of numbers, part by part.
 pub(super) fn write(value: &Value, to: &mut dyn Write) -> io::Result<()> {
-    fn all<const N: usize, T: Copy>(
+    fn write_array<const N: usize, T: Copy>(
         to: &mut dyn Write,
         kind: &str,
         dims: &[usize],
         elements: &[T],
         bytes: impl Fn(T) -> [u8; N],
     ) -> io::Result<()> {
-        let mut header = format!("{{'descr': '{kind}', 'fortran_order': False, 'shape': {}, }}", shape(dims));
+        let mut header = format!("{{'descr': '{kind}', 'fortran_order': False, 'shape': {}, }}", shape_text(dims));
         // The elements begin at a multiple of 64 bytes.
         let before = MAGIC.len() + 4;
         let unpadded = before + header.len() + 1;
@@ -439,8 +441,8 @@ pub(super) fn write(value: &Value, to: &mut dyn Write) -> io::Result<()> {
         // The header is short because an array has at most `MAX_AXES` axes.
         to.write_all(&u16::try_from(header.len()).unwrap_or(u16::MAX).to_le_bytes())?;
         to.write_all(header.as_bytes())?;
-        let mut part = Vec::with_capacity(PART.min(elements.len() * N));
-        for some in elements.chunks(PART / N) {
+        let mut part = Vec::with_capacity(CHUNK_BYTES.min(elements.len() * N));
+        for some in elements.chunks(CHUNK_BYTES / N) {
             part.clear();
             part.extend(some.iter().flat_map(|x| bytes(*x)));
             to.write_all(&part)?;
@@ -449,17 +451,17 @@ pub(super) fn write(value: &Value, to: &mut dyn Write) -> io::Result<()> {
     }
     let bit = |b: bool| [u8::from(b)];
     match value {
-        Value::F64(x) => all(to, "<f8", &[], &[*x], f64::to_le_bytes),
-        Value::F32(x) => all(to, "<f4", &[], &[*x], f32::to_le_bytes),
-        Value::I64(n) => all(to, "<i8", &[], &[*n], i64::to_le_bytes),
-        Value::Bool(b) => all(to, "|b1", &[], &[*b], bit),
+        Value::F64(x) => write_array(to, "<f8", &[], &[*x], f64::to_le_bytes),
+        Value::F32(x) => write_array(to, "<f4", &[], &[*x], f32::to_le_bytes),
+        Value::I64(n) => write_array(to, "<i8", &[], &[*n], i64::to_le_bytes),
+        Value::Bool(b) => write_array(to, "|b1", &[], &[*b], bit),
         Value::Array(a) => {
             let dims = a.dims();
             match (a.f64s(), a.f32s(), a.i64s(), a.bools()) {
-                (Some(v), ..) => all(to, "<f8", dims, v, f64::to_le_bytes),
-                (_, Some(v), ..) => all(to, "<f4", dims, v, f32::to_le_bytes),
-                (_, _, Some(v), _) => all(to, "<i8", dims, v, i64::to_le_bytes),
-                (.., Some(v)) => all(to, "|b1", dims, v, bit),
+                (Some(v), ..) => write_array(to, "<f8", dims, v, f64::to_le_bytes),
+                (_, Some(v), ..) => write_array(to, "<f4", dims, v, f32::to_le_bytes),
+                (_, _, Some(v), _) => write_array(to, "<i8", dims, v, i64::to_le_bytes),
+                (.., Some(v)) => write_array(to, "|b1", dims, v, bit),
                 _ => Err(io::Error::other("the array holds no numbers")),
             }
         }
@@ -486,15 +488,15 @@ mod tests {
             (0xFC00, f32::NEG_INFINITY),
         ];
         for (bits, x) in cases {
-            assert_eq!(half(bits).to_bits(), f32::to_bits(x), "{bits:04X}");
+            assert_eq!(f16_to_f32(bits).to_bits(), f32::to_bits(x), "{bits:04X}");
         }
-        assert!(half(0x7E00).is_nan());
+        assert!(f16_to_f32(0x7E00).is_nan());
     }
 
     #[track_caller]
     fn header(text: &str, expected: &str) {
-        let shown = match Header::parse(text) {
-            Ok(h) => format!("{:?} {} {} {:?}", h.kind, h.big, h.fortran, h.dims),
+        let shown = match NpyHeader::parse(text) {
+            Ok(h) => format!("{:?} {} {} {:?}", h.kind, h.big_endian, h.fortran_order, h.dims),
             Err(e) => e,
         };
         assert_eq!(shown, expected, "{text}");

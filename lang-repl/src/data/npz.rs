@@ -7,21 +7,21 @@ use lang_core::runtime::{Refusal, Value};
 use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, ZipArchive, ZipWriter};
 
-use super::{MAX_BYTES, NamedArray, interrupted, noun, npy, refusal};
+use super::{MAX_BYTES, NamedArray, interrupt_refusal, npy, save_refusal, value_noun};
 use crate::files;
 
 /// The most bytes that are unpacked from one archive.
 const MAX_UNPACKED: u64 = 4 << 30;
 
 /// The names of the fields whose arrays are read; `None`: all.
-pub(crate) type Wanted<'w> = Option<&'w [String]>;
+pub(crate) type SelectedFields<'w> = Option<&'w [String]>;
 
 /// Reads the arrays in the order of the archive. An array that cannot be read or is not wanted is
 /// represented by the reason.
-pub(super) fn read(from: impl Read + Seek, wanted: Wanted<'_>) -> Result<Vec<NamedArray>, String> {
+pub(super) fn read(from: impl Read + Seek, wanted: SelectedFields<'_>) -> Result<Vec<NamedArray>, String> {
     let not_zip = |e: zip::result::ZipError| format!("it is no zip archive: {e}");
     let mut from = from;
-    let claimed = entries(&mut from).map_err(|e| format!("it cannot be read: {e}"))?;
+    let claimed = claimed_entry_count(&mut from).map_err(|e| format!("it cannot be read: {e}"))?;
     let mut archive = ZipArchive::new(from).map_err(not_zip)?;
     if claimed.is_some_and(|claimed| claimed != archive.len()) {
         return Err("two of its arrays have one name".to_owned());
@@ -31,7 +31,7 @@ pub(super) fn read(from: impl Read + Seek, wanted: Wanted<'_>) -> Result<Vec<Nam
         name.strip_suffix(".npy").map(str::to_owned).unwrap_or(name)
     };
     let given: Vec<String> = (0..archive.len()).map(|at| name(&archive, at)).collect();
-    let fields = super::names::of(&given.iter().map(String::as_str).collect::<Vec<_>>(), "arr");
+    let fields = super::field_names::unique_field_names(&given.iter().map(String::as_str).collect::<Vec<_>>(), "arr");
     let mut arrays = Vec::new();
     // The limits hold for all entries together, because entries may share their bytes.
     let mut left = MAX_BYTES;
@@ -48,13 +48,13 @@ pub(super) fn read(from: impl Read + Seek, wanted: Wanted<'_>) -> Result<Vec<Nam
                 // A stored entry has exactly the size that it claims.
                 let there = (file.compression() == CompressionMethod::Stored).then(|| file.size());
                 let mut file = file.take(unpacked);
-                let array = npy::read(&mut file, left, there).and_then(|array| ends(&mut file).map(|()| array));
+                let array = npy::read(&mut file, left, there).and_then(|array| check_end(&mut file).map(|()| array));
                 unpacked = file.limit();
                 array
             }
             Err(zip::result::ZipError::UnsupportedArchive(why)) => Err(match method {
                 Some(method) if !matches!(method, CompressionMethod::Stored | CompressionMethod::Deflated) => {
-                    let method = compression(method);
+                    let method = compression_name(method);
                     format!("it is compressed by {method}, which is not read; `numpy.savez_compressed` deflates")
                 }
                 _ => format!("it cannot be read: {why}"),
@@ -70,7 +70,7 @@ pub(super) fn read(from: impl Read + Seek, wanted: Wanted<'_>) -> Result<Vec<Nam
 }
 
 /// Returns the name of a compression method. The numbers are those of the zip specification.
-fn compression(method: CompressionMethod) -> String {
+fn compression_name(method: CompressionMethod) -> String {
     #[expect(deprecated, reason = "the other names depend on what the reader was built with")]
     match method {
         CompressionMethod::Unsupported(12) => "bzip2".to_owned(),
@@ -84,7 +84,7 @@ fn compression(method: CompressionMethod) -> String {
 
 /// Returns the number of entries that the end record claims. The zip library keeps only one entry
 /// of each name.
-fn entries(from: &mut (impl Read + Seek)) -> std::io::Result<Option<usize>> {
+fn claimed_entry_count(from: &mut (impl Read + Seek)) -> std::io::Result<Option<usize>> {
     let length = from.seek(SeekFrom::End(0))?;
     // The end record has 22 bytes and a comment of at most 64 KiB.
     from.seek(SeekFrom::Start(length.saturating_sub(22 + (1 << 16))))?;
@@ -99,7 +99,7 @@ fn entries(from: &mut (impl Read + Seek)) -> std::io::Result<Option<usize>> {
 
 /// Checks that nothing follows the last element. Reading to the end makes the zip library verify
 /// the checksum.
-fn ends(file: &mut dyn Read) -> Result<(), String> {
+fn check_end(file: &mut dyn Read) -> Result<(), String> {
     match file.read(&mut [0]) {
         Ok(0) => Ok(()),
         Ok(_) => Err("more bytes follow the array that its header tells of".to_owned()),
@@ -112,24 +112,25 @@ fn ends(file: &mut dyn Read) -> Result<(), String> {
 pub(super) fn write(value: &Value, to: impl Write + Seek) -> Result<(), Refusal> {
     let mut named = Vec::new();
     match value {
-        Value::Record(_) | Value::Tuple(_) => flatten(value, "", &mut named)?,
+        Value::Record(_) | Value::Tuple(_) => flatten_arrays(value, "", &mut named)?,
         _ => {
-            let message = format!("the value is {}, and a .npz file holds a record or tuple of arrays", noun(value));
-            return Err(refusal(message, "write one array as .npy, anything as .json"));
+            let message =
+                format!("the value is {}, and a .npz file holds a record or tuple of arrays", value_noun(value));
+            return Err(save_refusal(message, "write one array as .npy, anything as .json"));
         }
     }
     let mut zip = ZipWriter::new(to);
     for (name, value) in named {
-        let large = npy::size(value).is_none_or(|size| u32::try_from(size).is_err());
+        let large = npy::file_size(value).is_none_or(|size| u32::try_from(size).is_err());
         let options = SimpleFileOptions::default().compression_method(CompressionMethod::Stored).large_file(large);
         let written = zip.start_file(format!("{name}.npy"), options).map_err(std::io::Error::from);
-        written.and_then(|()| npy::write(value, &mut zip)).map_err(|e| failed(&e))?;
+        written.and_then(|()| npy::write(value, &mut zip)).map_err(|e| write_failure(&e))?;
     }
-    zip.finish().map(drop).map_err(|e| failed(&e.into()))
+    zip.finish().map(drop).map_err(|e| write_failure(&e.into()))
 }
 
 /// Collects the arrays of a record or tuple with their names.
-fn flatten<'v>(value: &'v Value, prefix: &str, to: &mut Vec<(String, &'v Value)>) -> Result<(), Refusal> {
+fn flatten_arrays<'v>(value: &'v Value, prefix: &str, to: &mut Vec<(String, &'v Value)>) -> Result<(), Refusal> {
     let parts: Vec<(String, &Value)> = match value {
         Value::Record(r) => r.names().iter().map(ToString::to_string).zip(r.values()).collect(),
         Value::Tuple(t) if prefix.is_empty() => {
@@ -141,21 +142,21 @@ fn flatten<'v>(value: &'v Value, prefix: &str, to: &mut Vec<(String, &'v Value)>
     for (name, part) in parts {
         let name = if prefix.is_empty() { name } else { format!("{prefix}.{name}") };
         match part {
-            Value::Record(_) | Value::Tuple(_) => flatten(part, &name, to)?,
-            _ if npy::size(part).is_some() => to.push((name, part)),
+            Value::Record(_) | Value::Tuple(_) => flatten_arrays(part, &name, to)?,
+            _ if npy::file_size(part).is_some() => to.push((name, part)),
             _ => {
                 let held = "a .npz file holds numbers and arrays of numbers";
-                let message = format!("`{name}` is {}, and {held}", noun(part));
-                return Err(refusal(message, "anything can be written as .json"));
+                let message = format!("`{name}` is {}, and {held}", value_noun(part));
+                return Err(save_refusal(message, "anything can be written as .json"));
             }
         }
     }
     Ok(())
 }
 
-fn failed(e: &std::io::Error) -> Refusal {
+fn write_failure(e: &std::io::Error) -> Refusal {
     if files::is_interrupt(e) {
-        return interrupted();
+        return interrupt_refusal();
     }
-    refusal(format!("no .npz file can be made of the value: {e}"), "write its arrays one by one as .npy")
+    save_refusal(format!("no .npz file can be made of the value: {e}"), "write its arrays one by one as .npy")
 }

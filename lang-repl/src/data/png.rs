@@ -6,10 +6,10 @@ use std::io::Cursor;
 use lang_core::runtime::{Array, Refusal, Value};
 use png::{BitDepth, ColorType, Decoder, Encoder, Limits, Transformations};
 
-use super::{MAX_BYTES, noun, refusal};
+use super::{MAX_BYTES, save_refusal, value_noun};
 
 /// The most bytes that deflate produces from one byte.
-const MOST_FROM_BYTE: usize = 1040;
+const MAX_INFLATION: usize = 1040;
 
 /// A decoded image without its transparency.
 #[derive(Debug)]
@@ -20,14 +20,14 @@ pub(crate) struct Image {
     pub(crate) channels: usize,
     pub(crate) samples: Samples,
     /// Whether a pixel was not opaque.
-    pub(crate) transparent: bool,
+    pub(crate) has_transparency: bool,
 }
 
 /// The samples, row by row from the top, with the channels of a pixel together.
 #[derive(Debug)]
 pub(crate) enum Samples {
-    Eight(Vec<u8>),
-    Sixteen(Vec<u16>),
+    Bits8(Vec<u8>),
+    Bits16(Vec<u16>),
 }
 
 /// Reads a PNG of any colour type.
@@ -38,7 +38,7 @@ pub(super) fn read(bytes: &[u8]) -> Result<Image, String> {
         let why = why.split_once(" while decoding").map_or(why.as_str(), |(why, _)| why);
         format!("it is no PNG image: {why}")
     };
-    let bound = bytes.len().saturating_mul(MOST_FROM_BYTE).min(MAX_BYTES);
+    let bound = bytes.len().saturating_mul(MAX_INFLATION).min(MAX_BYTES);
     let mut decoder = Decoder::new_with_limits(Cursor::new(bytes), Limits { bytes: bound });
     decoder.set_transformations(Transformations::EXPAND);
     decoder.set_ignore_text_chunk(true);
@@ -63,24 +63,24 @@ pub(super) fn read(bytes: &[u8]) -> Result<Image, String> {
     };
     let (samples, transparent) = match info.bit_depth {
         BitDepth::Eight => {
-            let (samples, transparent) = opaque(pixels, channels, alpha, u8::MAX);
-            (Samples::Eight(samples), transparent)
+            let (samples, transparent) = drop_alpha(pixels, channels, alpha, u8::MAX);
+            (Samples::Bits8(samples), transparent)
         }
         BitDepth::Sixteen => {
             let (pairs, _) = pixels.as_chunks::<2>();
             let wide = pairs.iter().map(|pair| u16::from_be_bytes(*pair)).collect();
-            let (samples, transparent) = opaque(wide, channels, alpha, u16::MAX);
-            (Samples::Sixteen(samples), transparent)
+            let (samples, transparent) = drop_alpha(wide, channels, alpha, u16::MAX);
+            (Samples::Bits16(samples), transparent)
         }
         _ => return Err("its samples cannot be used".to_owned()),
     };
     let side = |n: u32| usize::try_from(n).unwrap_or(usize::MAX);
-    Ok(Image { height: side(info.height), width: side(info.width), channels, samples, transparent })
+    Ok(Image { height: side(info.height), width: side(info.width), channels, samples, has_transparency: transparent })
 }
 
 /// Removes the alpha sample of each pixel, if `alpha` is true. Also returns whether a pixel was not
 /// opaque.
-fn opaque<T: Copy + PartialEq>(samples: Vec<T>, channels: usize, alpha: bool, full: T) -> (Vec<T>, bool) {
+fn drop_alpha<T: Copy + PartialEq>(samples: Vec<T>, channels: usize, alpha: bool, full: T) -> (Vec<T>, bool) {
     if !alpha {
         return (samples, false);
     }
@@ -94,22 +94,22 @@ fn opaque<T: Copy + PartialEq>(samples: Vec<T>, channels: usize, alpha: bool, fu
 pub(super) fn write(value: &Value) -> Result<(Vec<u8>, Vec<String>), Refusal> {
     const HELP: &str = "an image is `[h, w]`, grey, or `[h, w, 3]`, of reals from 0 to 1 or integers from 0 to 255";
     let Value::Array(array) = value else {
-        return Err(refusal(format!("the value is {}, and no image", noun(value)), HELP));
+        return Err(save_refusal(format!("the value is {}, and no image", value_noun(value)), HELP));
     };
     let (color, height, width) = match array.dims() {
         [h, w] => (ColorType::Grayscale, *h, *w),
         [h, w, 3] => (ColorType::Rgb, *h, *w),
         dims => {
-            let message = format!("the shape {} is not that of an image", super::npy::shape(dims));
-            return Err(refusal(message, HELP));
+            let message = format!("the shape {} is not that of an image", super::npy::shape_text(dims));
+            return Err(save_refusal(message, HELP));
         }
     };
     let side = |n: usize| u32::try_from(n).ok().filter(|n| (1..=i32::MAX.unsigned_abs()).contains(n));
     let (Some(h), Some(w)) = (side(height), side(width)) else {
-        return Err(refusal(format!("an image has no {height} by {width} pixels"), HELP));
+        return Err(save_refusal(format!("an image has no {height} by {width} pixels"), HELP));
     };
-    let Some((pixels, outside)) = pixels(array) else {
-        return Err(refusal(format!("the value is {}, and no image", noun(value)), HELP));
+    let Some((pixels, outside)) = to_pixels(array) else {
+        return Err(save_refusal(format!("the value is {}, and no image", value_noun(value)), HELP));
     };
     let mut out = Vec::new();
     let mut encoder = Encoder::new(&mut out, w, h);
@@ -119,7 +119,7 @@ pub(super) fn write(value: &Value) -> Result<(Vec<u8>, Vec<String>), Refusal> {
         writer.write_image_data(&pixels)?;
         writer.finish()
     });
-    written.map_err(|e| refusal(format!("no image can be made of the value: {e}"), HELP))?;
+    written.map_err(|e| save_refusal(format!("no image can be made of the value: {e}"), HELP))?;
     let message = match outside {
         0 => return Ok((out, Vec::new())),
         1 => "a number lies outside the range of an image, and was moved to its end".to_owned(),
@@ -130,7 +130,7 @@ pub(super) fn write(value: &Value) -> Result<(Vec<u8>, Vec<String>), Refusal> {
 
 /// Converts the elements to bytes, and counts those outside the range. `None` if they are no
 /// numbers.
-fn pixels(array: &Array) -> Option<(Vec<u8>, usize)> {
+fn to_pixels(array: &Array) -> Option<(Vec<u8>, usize)> {
     let mut outside = 0;
     let mut real = |x: f64| {
         outside += usize::from(!(0.0..=1.0).contains(&x));

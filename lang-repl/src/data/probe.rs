@@ -6,12 +6,12 @@ use std::sync::Arc;
 
 use lang_core::base::{GlobalName, Name};
 use lang_core::predicate::{Atom, LocalId, Poly};
-use lang_core::types::info::TypeInfo;
 use lang_core::types::ty::{Scalar, Type};
+use lang_core::types::type_info::TypeInfo;
 
-use super::{Data, Format, Options, csv, csv::First};
-use crate::fit::{self, Types};
-use crate::literal::{Content, Read};
+use super::{DataFormat, FileContent, TableOptions, csv, csv::FirstRow};
+use crate::fit::{self, TypeEnvironment};
+use crate::literal::{ReadContent, UntypedContent};
 use crate::types;
 
 /// Reads a file of this name, and fits it to several types. Returns the number of types that fit,
@@ -20,37 +20,41 @@ use crate::types;
 /// # Panics
 /// If a written value does not read back.
 pub fn probe(name: &str, bytes: &[u8]) -> Result<usize, String> {
-    let format = Format::of(Path::new(name)).ok_or("no such format")?;
-    let content = format.read(bytes.to_vec(), &Options::default()).map_err(|why| why.message)?;
-    if let Content::Data(Data::Named(arrays)) = &content
+    let format = DataFormat::from_path(Path::new(name)).ok_or("no such format")?;
+    let content = format.read(bytes.to_vec(), &TableOptions::default()).map_err(|why| why.message)?;
+    if let UntypedContent::File(FileContent::Archive(arrays)) = &content
         && let Some(why) = arrays.iter().find_map(|(_, array)| array.as_ref().err())
     {
         return Err(why.clone());
     }
-    let read = read(format, content);
+    let read = literal_value(format, content);
     let mut fitted = 0;
-    for ty in some_types(&read.content) {
-        let Ok((datum, ty, _)) = fit::fit_to(&ty, &read, &Nothing) else { continue };
+    for ty in candidate_types(&read.content) {
+        let Ok((datum, ty, _)) = fit::fit_to_type(&ty, &read, &EmptyTypes) else { continue };
         fitted += 1;
-        let value = types::value(&datum, &ty, &|_| None, &|_| None);
-        for format in [Format::Npy, Format::Npz, Format::Csv, Format::Json, Format::Png, Format::Txt] {
+        let value = types::value_of_datum(&datum, &ty, &|_| None, &|_| None);
+        for format in
+            [DataFormat::Npy, DataFormat::Npz, DataFormat::Csv, DataFormat::Json, DataFormat::Png, DataFormat::Txt]
+        {
             let Ok((bytes, _)) = format.write(&value) else { continue };
             // PNG and text tables are inexact. Tables without rows or columns do not read back.
             let exact = match format {
-                Format::Png | Format::Txt => continue,
-                Format::Csv => {
-                    let (dims, element) = ty.peel();
+                DataFormat::Png | DataFormat::Txt => continue,
+                DataFormat::Csv => {
+                    let (dims, element) = ty.split_array();
                     let names = match element {
-                        Type::Record(fields) => fields.iter().all(|(name, _)| csv::is_name(name)),
+                        Type::Record(fields) => fields.iter().all(|(name, _)| csv::is_header_name(name)),
                         _ => true,
                     };
                     !bytes.is_empty() && !bytes.starts_with(b"\n") && matches!(dims.len(), 1 | 2) && names
                 }
-                Format::Npy | Format::Npz | Format::Json => true,
+                DataFormat::Npy | DataFormat::Npz | DataFormat::Json => true,
             };
-            let again = format.read(bytes.clone(), &Options::default()).map(|content| self::read(format, content));
-            let again = again.map(|read| fit::fit_to(&ty, &read, &Nothing).map(|(datum, ..)| datum));
-            let again = again.map(|datum| datum.map(|d| types::value(&d, &ty, &|_| None, &|_| None)));
+            let again = format
+                .read(bytes.clone(), &TableOptions::default())
+                .map(|content| self::literal_value(format, content));
+            let again = again.map(|read| fit::fit_to_type(&ty, &read, &EmptyTypes).map(|(datum, ..)| datum));
+            let again = again.map(|datum| datum.map(|d| types::value_of_datum(&d, &ty, &|_| None, &|_| None)));
             match again {
                 Ok(Ok(again)) => assert!(again == value, "{format:?} of a `{ty}` reads back as another value"),
                 problem => assert!(!exact, "{format:?} of a `{ty}` does not read back: {problem:?}"),
@@ -60,13 +64,20 @@ pub fn probe(name: &str, bytes: &[u8]) -> Result<usize, String> {
     Ok(fitted)
 }
 
-fn read(format: Format, content: Content) -> Read {
-    Read { content, source: None, at: None, json: format == Format::Json, file: None, once: false }
+fn literal_value(format: DataFormat, content: UntypedContent) -> ReadContent {
+    ReadContent {
+        content,
+        source: None,
+        report_span: None,
+        is_json: format == DataFormat::Json,
+        file: None,
+        is_used_once: false,
+    }
 }
 
 /// Returns scalar arrays of up to three axes; for named parts also a record, and for a table an
 /// array of records.
-fn some_types(content: &Content) -> Vec<Type> {
+fn candidate_types(content: &UntypedContent) -> Vec<Type> {
     let size = |k: u32| Poly::atom(Atom::Local(LocalId(k), "n".into()));
     let mut types = Vec::new();
     for scalar in [Scalar::F64, Scalar::F32, Scalar::I64, Scalar::Bool] {
@@ -79,12 +90,12 @@ fn some_types(content: &Content) -> Vec<Type> {
         Type::Record(names.into_iter().take(4).map(|name| (Name::from(name), ty())).collect())
     };
     match content {
-        Content::Data(Data::Table(table)) if table.first != First::Data => {
+        UntypedContent::File(FileContent::Table(table)) if table.first_row != FirstRow::Data => {
             let names = || table.columns.iter().map(|c| c.name.as_str()).collect();
             types.push(record(names(), &column));
             types.push(Type::array([size(0)].into_iter(), record(names(), &|| Type::F64)));
         }
-        Content::Data(Data::Named(arrays)) => {
+        UntypedContent::File(FileContent::Archive(arrays)) => {
             types.push(record(arrays.iter().map(|(name, _)| name.as_str()).collect(), &column));
         }
         _ => {}
@@ -93,14 +104,14 @@ fn some_types(content: &Content) -> Vec<Type> {
 }
 
 /// An environment without types and globals.
-struct Nothing;
+struct EmptyTypes;
 
-impl Types for Nothing {
-    fn info(&self, _: &GlobalName) -> Option<Arc<TypeInfo>> {
+impl TypeEnvironment for EmptyTypes {
+    fn type_info(&self, _: &GlobalName) -> Option<Arc<TypeInfo>> {
         None
     }
 
-    fn global(&self, _: &GlobalName) -> Option<i64> {
+    fn global_integer(&self, _: &GlobalName) -> Option<i64> {
         None
     }
 }

@@ -12,9 +12,9 @@ use lang_core::syntax::lexer::{Token, is_name_continue, lex};
 use lang_core::syntax::token::{Sym, Word};
 
 use super::Engine;
-use crate::data::{self, Declared, Format};
+use crate::data::{self, DataFormat, ProposedType};
 use crate::host::table_options;
-use crate::literal::Content;
+use crate::literal::UntypedContent;
 use crate::problem::Problem;
 use crate::{suggest, types};
 
@@ -22,7 +22,7 @@ use crate::{suggest, types};
 const MOST_READ: u64 = 16 << 20;
 
 /// Parses the options of a `load`, if all are string or boolean literals; otherwise returns `None`.
-fn written_options(text: &str) -> Option<Vec<(LoadOption, Value)>> {
+fn literal_options(text: &str) -> Option<Vec<(LoadOption, Value)>> {
     let tokens: Vec<Token> = lex(text).tokens.into_iter().map(|t| t.token).collect();
     let option = |tokens: &[Token]| {
         let [Token::Sym(Sym::Comma), Token::Name(name), Token::Sym(Sym::Colon), value] = tokens else { return None };
@@ -38,13 +38,15 @@ fn written_options(text: &str) -> Option<Vec<(LoadOption, Value)>> {
 }
 
 /// Returns the help for a missing file, with the data file of the closest name.
-fn absent(path: &Path, file: &str) -> String {
+fn missing_file_help(path: &Path, file: &str) -> String {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or_else(|| Path::new("."));
     let there = fs::read_dir(folder).into_iter().flatten().take(1_000).filter_map(Result::ok);
     let names: Vec<String> = there.filter_map(|entry| entry.file_name().into_string().ok()).collect();
     let wanted = path.file_name().and_then(|name| name.to_str()).unwrap_or(file);
-    let near =
-        suggest::closest(wanted, names.iter().map(String::as_str).filter(|name| Format::of(Path::new(name)).is_some()));
+    let near = suggest::closest(
+        wanted,
+        names.iter().map(String::as_str).filter(|name| DataFormat::from_path(Path::new(name)).is_some()),
+    );
     let near = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
     format!("there is no file `{file}`{near}")
 }
@@ -52,9 +54,9 @@ fn absent(path: &Path, file: &str) -> String {
 impl Engine {
     /// Returns the problem with help from the known lengths, or from the data file that it is
     /// about.
-    pub(super) fn advised(&self, mut problem: Problem) -> Problem {
+    pub(super) fn with_advice(&self, mut problem: Problem) -> Problem {
         if problem.code == Code::E0210
-            && let Some(advice) = self.declaration(&problem)
+            && let Some(advice) = self.proposed_declaration(&problem)
         {
             problem.help = Some(advice);
         }
@@ -82,7 +84,7 @@ impl Engine {
     }
 
     /// Returns a `let` for the `load` at the problem's place, with the type of the file's contents.
-    fn declaration(&self, problem: &Problem) -> Option<String> {
+    fn proposed_declaration(&self, problem: &Problem) -> Option<String> {
         let place = problem.places.first()?;
         let source = self.sources.get(place.source)?;
         let range = source.range(place.span);
@@ -91,23 +93,23 @@ impl Engine {
         if file.contains('\\') {
             return None;
         }
-        let options = table_options(&written_options(options)?).ok()?;
-        let path = self.folder(place.source).map_or_else(|| PathBuf::from(file), |folder| folder.join(file));
-        let format = Format::of(&path)?;
+        let options = table_options(&literal_options(options)?).ok()?;
+        let path = self.folder_of(place.source).map_or_else(|| PathBuf::from(file), |folder| folder.join(file));
+        let format = DataFormat::from_path(&path)?;
         match fs::metadata(&path) {
-            Err(why) if why.kind() == ErrorKind::NotFound => return Some(absent(&path, file)),
+            Err(why) if why.kind() == ErrorKind::NotFound => return Some(missing_file_help(&path, file)),
             Ok(known) if known.is_file() && known.len() <= MOST_READ => {}
             _ => return None,
         }
         let declared = match format.load(&path, &options, None).ok()? {
-            Ok(Content::Data(held)) => data::declared(&held),
-            Ok(Content::Literal(literal)) => data::declared_json(&literal),
+            Ok(UntypedContent::File(held)) => data::propose_type(&held),
+            Ok(UntypedContent::Literal(literal)) => data::propose_json_type(&literal),
             Err(why) => return Some(format!("`{file}` cannot be read: {}", why.message)),
         };
         let before = source.text.get(..range.start)?.trim_end();
         let name = before.strip_suffix('=').map(str::trim_end).unwrap_or_default();
         let name = name.rsplit(|c: char| !is_name_continue(c)).next().filter(|name| !name.is_empty()).unwrap_or("x");
-        let Declared { ty, remark } = declared?;
+        let ProposedType { ty, remark } = declared?;
         let remark = remark.map(|remark| format!("\n{remark}")).unwrap_or_default();
         Some(format!("by what the file holds: `let {name}: {ty} = {load}`{remark}"))
     }

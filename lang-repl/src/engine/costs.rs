@@ -14,87 +14,93 @@ use lang_core::predicate::{Atom, FactContext, LocalId, Poly};
 use lang_core::types::ty::{Signature, Type};
 
 use super::Engine;
-use super::origins::TextAt;
+use super::origins::LocatedText;
 use crate::interrupt;
 use crate::json;
 use crate::problem::Problem;
 
 /// The widest cell that sets the width of its column; a wider one sticks out.
-pub(crate) const WIDEST: usize = 100;
+pub(crate) const MAX_COLUMN_WIDTH: usize = 100;
 
 /// The most symbols that are listed per function; further ones are only counted.
-const MOST: usize = 12;
+const MAX_LISTED_SYMBOLS: usize = 12;
 
 /// The costs of a definition and of its derivatives.
-pub(crate) struct Costs {
+pub(crate) struct CostFormulaReport {
     name: Name,
     sizes: Vec<Name>,
     /// The primal, its forward derivative and its adjoint.
-    all: Vec<One>,
+    functions: Vec<FunctionFormulas>,
     bound: Option<Arc<CostRatio>>,
 }
 
 /// The cost of one function.
-struct One {
-    of: &'static str,
+struct FunctionFormulas {
+    role: &'static str,
     cost: Arc<CostFormulas>,
     /// The description of each symbol in the cost.
-    symbols: Vec<String>,
+    symbol_descriptions: Vec<String>,
     /// The printed names of the symbols.
-    names: Vec<Poly>,
+    symbol_names: Vec<Poly>,
     /// The summands of the cost, each with the place that it comes from.
-    terms: Vec<(Option<TextAt>, Amount)>,
+    terms: Vec<(Option<LocatedText>, Amount)>,
 }
 
 /// Returns the functions of a report: the definition, and its derivatives with respect to all real
 /// arguments.
-pub(crate) fn derivatives(engine: &Engine, callee: &Arc<FunctionKey>) -> Vec<(&'static str, Arc<FunctionKey>)> {
-    let derived = engine.forms().derivatives(callee).into_iter().flatten();
+pub(crate) fn with_derivatives(engine: &Engine, callee: &Arc<FunctionKey>) -> Vec<(&'static str, Arc<FunctionKey>)> {
+    let derived = engine.database().derivatives(callee).into_iter().flatten();
     [("primal", Arc::clone(callee))].into_iter().chain(["forward", "adjoint"].into_iter().zip(derived)).collect()
 }
 
 /// Returns the callee of a definition with `f64` for each type parameter, as in most calls.
-pub(crate) fn callee_of(name: &GlobalName, signature: &Signature) -> Arc<FunctionKey> {
+pub(crate) fn f64_callee(name: &GlobalName, signature: &Signature) -> Arc<FunctionKey> {
     Arc::new(FunctionKey::new(name.clone(), vec![Type::F64; signature.type_params.len()]))
 }
 
 impl Engine {
     /// Returns the costs of a definition. Ctrl-C interrupts the computation.
-    pub(crate) fn costs(&self, name: &GlobalName) -> Result<Costs, Box<Problem>> {
+    pub(crate) fn costs(&self, name: &GlobalName) -> Result<CostFormulaReport, Box<Problem>> {
         let interrupted = || Err(Box::new(Problem::new(Code::E0507, "interrupted")));
-        interrupt::ask(&self.session, |_| self.costs_of(name)).unwrap_or_else(interrupted)
+        interrupt::run_query(&self.session, |_| self.compute_costs(name)).unwrap_or_else(interrupted)
     }
 
-    fn costs_of(&self, name: &GlobalName) -> Result<Costs, Box<Problem>> {
-        let signature = self.signature(name).ok_or_else(|| self.no_definition(name))?;
-        let callee = callee_of(name, &signature);
-        self.forms().stages(&callee).map_err(|why| self.no_core(name, &why))?;
-        let mut all: Vec<One> = Vec::new();
+    fn compute_costs(&self, name: &GlobalName) -> Result<CostFormulaReport, Box<Problem>> {
+        let signature = self.signature(name).ok_or_else(|| self.unknown_definition(name))?;
+        let callee = f64_callee(name, &signature);
+        self.database().stages(&callee).map_err(|why| self.no_core_form(name, &why))?;
+        let mut all: Vec<FunctionFormulas> = Vec::new();
         let mut bound = None;
-        for (of, callee) in derivatives(self, &callee) {
-            let Some(cost) = self.forms().cost(&callee) else { continue };
+        for (of, callee) in with_derivatives(self, &callee) {
+            let Some(cost) = self.database().cost(&callee) else { continue };
             if of == "adjoint" {
-                bound = self.forms().bound(&callee);
+                bound = self.database().bound(&callee);
             }
-            let symbols = cost.symbols.iter().map(|s| self.symbol(&callee, s, &cost)).collect();
-            let terms = self.forms().terms(&callee).into_iter();
-            let terms = terms.map(|t| (t.location.map(|(item, at)| self.text_at(&item, at)), t.amount));
+            let symbols = cost.symbols.iter().map(|s| self.describe_symbol(&callee, s, &cost)).collect();
+            let terms = self.database().terms(&callee).into_iter();
+            let terms = terms.map(|t| (t.location.map(|(item, at)| self.located_text(&item, at)), t.amount));
             let letter = match of {
                 "primal" => 'p',
                 "forward" => 't',
                 _ => 'a',
             };
             let primal: Vec<(&CostSymbol, &Poly)> =
-                all.first().map(|one| one.cost.symbols.iter().zip(&one.names).collect()).unwrap_or_default();
-            let names = names(letter, &cost.symbols, &primal);
-            all.push(One { of, symbols, names, terms: terms.collect(), cost });
+                all.first().map(|one| one.cost.symbols.iter().zip(&one.symbol_names).collect()).unwrap_or_default();
+            let names = name_symbols(letter, &cost.symbols, &primal);
+            all.push(FunctionFormulas {
+                role: of,
+                symbol_descriptions: symbols,
+                symbol_names: names,
+                terms: terms.collect(),
+                cost,
+            });
         }
         let sizes = signature.sizes.iter().map(|s| s.name.clone()).collect();
-        Ok(Costs { name: name.name.clone(), sizes, all, bound })
+        Ok(CostFormulaReport { name: name.name.clone(), sizes, functions: all, bound })
     }
 
     /// Describes a symbol of a cost, with its place and its upper bound.
-    fn symbol(&self, callee: &Arc<FunctionKey>, s: &CostSymbol, cost: &CostFormulas) -> String {
+    fn describe_symbol(&self, callee: &Arc<FunctionKey>, s: &CostSymbol, cost: &CostFormulas) -> String {
         let what = match s.kind {
             CostSymbolKind::Terms(_) => "how many terms are there",
             CostSymbolKind::Present => "how many elements have a term",
@@ -105,7 +111,7 @@ impl Engine {
             CostSymbolKind::Iterations => "its iterations",
             CostSymbolKind::StoredBytes => "the bytes that it keeps",
         };
-        let place = s.path.first().and_then(|k| self.made_for(callee, StmtId(*k)));
+        let place = s.path.first().and_then(|k| self.source_text(callee, StmtId(*k)));
         let most = s
             .upper_bound
             .as_ref()
@@ -117,7 +123,7 @@ impl Engine {
 /// Names the symbols of a cost. Symbols with the same content share one name: the name in the
 /// primal if it has the content, or else that of the first symbol. `earlier` holds the primal's
 /// symbols with their names.
-fn names(letter: char, own: &[CostSymbol], earlier: &[(&CostSymbol, &Poly)]) -> Vec<Poly> {
+fn name_symbols(letter: char, own: &[CostSymbol], earlier: &[(&CostSymbol, &Poly)]) -> Vec<Poly> {
     let mut all: Vec<Poly> = Vec::new();
     for (k, symbol) in own.iter().enumerate() {
         let known = earlier.iter().copied().chain(own.iter().zip(&all));
@@ -135,7 +141,7 @@ fn names(letter: char, own: &[CostSymbol], earlier: &[(&CostSymbol, &Poly)]) -> 
 }
 
 /// Returns the sorted numbers of the symbols that formulas mention.
-fn mentioned<'f>(of: impl IntoIterator<Item = &'f Formula>) -> Vec<usize> {
+fn mentioned_symbols<'f>(of: impl IntoIterator<Item = &'f Formula>) -> Vec<usize> {
     let mut found = Vec::new();
     for piece in of.into_iter().flat_map(Formula::pieces) {
         let mut note = |a: &Atom| found.extend(symbol_number(a));
@@ -147,38 +153,39 @@ fn mentioned<'f>(of: impl IntoIterator<Item = &'f Formula>) -> Vec<usize> {
     found
 }
 
-impl One {
+impl FunctionFormulas {
     /// Replaces the symbols of a formula by their printed names.
-    fn named(&self, of: &Formula) -> Formula {
-        of.substitute(&|a| self.names.get(symbol_number(a)?).cloned())
+    fn with_symbol_names(&self, of: &Formula) -> Formula {
+        of.substitute(&|a| self.symbol_names.get(symbol_number(a)?).cloned())
     }
 
     /// Yields the symbols that this function's formulas mention, with their descriptions. Leaves
     /// out symbols that the primal's legend has already explained.
     fn legend<'c>(&'c self, all: &'c [Self]) -> impl Iterator<Item = (String, &'c str)> {
-        let before = all.first().filter(|one| one.of != self.of).into_iter();
-        let before = before.flat_map(|one| mentioned(one.formulas()).into_iter().filter_map(|k| one.names.get(k)));
+        let before = all.first().filter(|one| one.role != self.role).into_iter();
+        let before = before
+            .flat_map(|one| mentioned_symbols(one.formulas()).into_iter().filter_map(|k| one.symbol_names.get(k)));
         let mut told: Vec<&Poly> = before.collect();
-        let used = mentioned(self.formulas()).into_iter();
+        let used = mentioned_symbols(self.formulas()).into_iter();
         used.filter_map(move |k| {
-            let name = self.names.get(k)?;
+            let name = self.symbol_names.get(k)?;
             if told.contains(&name) {
                 return None;
             }
             told.push(name);
-            Some((name.to_string(), self.symbols.get(k)?.as_str()))
+            Some((name.to_string(), self.symbol_descriptions.get(k)?.as_str()))
         })
     }
 
-    fn shown(&self, of: &Formula) -> String {
-        self.named(of).math_text(&self.cost.positive_context(), &self.cost.names)
+    fn render(&self, of: &Formula) -> String {
+        self.with_symbol_names(of).math_text(&self.cost.positive_context(), &self.cost.names)
     }
 
-    fn greatest(&self, of: &[Formula]) -> String {
+    fn render_max(&self, of: &[Formula]) -> String {
         match of {
             [] => "0".to_owned(),
-            [one] => self.shown(one),
-            all => format!("max({})", all.iter().map(|f| self.shown(f)).collect::<Vec<_>>().join(", ")),
+            [one] => self.render(one),
+            all => format!("max({})", all.iter().map(|f| self.render(f)).collect::<Vec<_>>().join(", ")),
         }
     }
 
@@ -188,45 +195,46 @@ impl One {
     }
 }
 
-impl Costs {
+impl CostFormulaReport {
     /// Renders the costs for people.
     pub(crate) fn text(&self) -> String {
         let mut text = format!("{}", self.name);
-        let known: Vec<String> = self.all.iter().flat_map(|one| one.cost.sizes()).map(ToString::to_string).collect();
+        let known: Vec<String> =
+            self.functions.iter().flat_map(|one| one.cost.sizes()).map(ToString::to_string).collect();
         let sizes: Vec<&str> = self.sizes.iter().map(Name::as_str).filter(|n| known.iter().any(|k| k == n)).collect();
         if !sizes.is_empty() {
             text += &format!(", for {} of at least 1", sizes.join(", "));
         }
         text += "\n\n";
-        for one in &self.all {
+        for one in &self.functions {
             let total = &one.cost.total;
-            let mut rows = vec![("work", one.shown(&total.work)), ("iterations", one.shown(&total.iterations))];
+            let mut rows = vec![("work", one.render(&total.work)), ("iterations", one.render(&total.iterations))];
             if !total.tests.pieces().is_empty() {
-                rows.push(("tests", one.shown(&total.tests)));
+                rows.push(("tests", one.render(&total.tests)));
             }
-            rows.push(("span", format!("≤ {}", one.greatest(one.cost.span.formulas()))));
+            rows.push(("span", format!("≤ {}", one.render_max(one.cost.span.formulas()))));
             if !one.cost.stored_bytes.formulas().is_empty() {
-                rows.push(("kept", format!("≤ {} bytes", one.greatest(one.cost.stored_bytes.formulas()))));
+                rows.push(("kept", format!("≤ {} bytes", one.render_max(one.cost.stored_bytes.formulas()))));
             }
-            if one.of == "primal" {
-                rows.push(("io", one.shown(&one.cost.io)));
+            if one.role == "primal" {
+                rows.push(("io", one.render(&one.cost.io)));
             }
             for (k, (what, formula)) in rows.iter().enumerate() {
-                text += &format!("{:<8} {what:<10}  {formula}\n", if k == 0 { one.of } else { "" });
+                text += &format!("{:<8} {what:<10}  {formula}\n", if k == 0 { one.role } else { "" });
             }
         }
-        if let Some(verdict) = self.verdict() {
+        if let Some(verdict) = self.certificate_text() {
             text += &format!("\n{verdict}\n");
         }
-        text += &self.places();
+        text += &self.work_by_origin();
         let mut where_told = String::new();
-        for one in &self.all {
-            let legend: Vec<_> = one.legend(&self.all).collect();
-            for (name, what) in legend.iter().take(MOST) {
+        for one in &self.functions {
+            let legend: Vec<_> = one.legend(&self.functions).collect();
+            for (name, what) in legend.iter().take(MAX_LISTED_SYMBOLS) {
                 where_told += &format!("  {name}  {what}\n");
             }
-            if legend.len() > MOST {
-                where_told += &format!("  … and {} more of the {}\n", legend.len() - MOST, one.of);
+            if legend.len() > MAX_LISTED_SYMBOLS {
+                where_told += &format!("  … and {} more of the {}\n", legend.len() - MAX_LISTED_SYMBOLS, one.role);
             }
         }
         if !where_told.is_empty() {
@@ -236,20 +244,20 @@ impl Costs {
     }
 
     /// Renders the table of the places that the work of the primal and of the adjoint comes from.
-    fn places(&self) -> String {
+    fn work_by_origin(&self) -> String {
         let mut rows = Vec::new();
-        for one in self.all.iter().filter(|one| one.of != "forward") {
+        for one in self.functions.iter().filter(|one| one.role != "forward") {
             let told = one.terms.iter().filter(|(_, amount)| !amount.work.pieces().is_empty());
             for (k, (at, amount)) in told.enumerate() {
                 rows.push([
-                    if k == 0 { one.of } else { "" }.to_owned(),
-                    one.shown(&amount.work),
+                    if k == 0 { one.role } else { "" }.to_owned(),
+                    one.render(&amount.work),
                     at.as_ref().map(ToString::to_string).unwrap_or_default(),
                 ]);
             }
         }
         let wide = |k: usize| rows.iter().filter_map(|r| r.get(k)).map(|c| c.chars().count()).max().unwrap_or(0);
-        let (of, work) = (wide(0), wide(1).min(WIDEST));
+        let (of, work) = (wide(0), wide(1).min(MAX_COLUMN_WIDTH));
         let line = |[a, b, c]: &[String; 3]| format!("  {}\n", format!("{a:<of$}  {b:<work$}  {c}").trim_end());
         if rows.is_empty() {
             String::new()
@@ -268,13 +276,13 @@ impl Costs {
     }
 
     /// Describes the certificate in words.
-    pub(crate) fn verdict(&self) -> Option<String> {
+    pub(crate) fn certificate_text(&self) -> Option<String> {
         let bound = self.bound.as_ref()?;
         let right = if bound.allowance.pieces().is_empty() {
             "(primal + io)".to_owned()
         } else {
-            let primal = self.all.first()?;
-            format!("(primal + io + {})", primal.shown(&bound.allowance))
+            let primal = self.functions.first()?;
+            format!("(primal + io + {})", primal.render(&bound.allowance))
         };
         let all = if bound.requires_positive_sizes { "all sizes of at least 1" } else { "all sizes" };
         Some(match &bound.certificate.verdict {
@@ -283,8 +291,9 @@ impl Costs {
                     *factor > 1 && !at.is_empty() && at.iter().all(|(a, _)| symbol_number(a).is_none())
                 };
                 let least = tight.as_ref().filter(told);
-                let least =
-                    least.map(|at| format!("; {factor} is the least, at {}", sizes(at, bound))).unwrap_or_default();
+                let least = least
+                    .map(|at| format!("; {factor} is the least, at {}", render_sizes(at, bound)))
+                    .unwrap_or_default();
                 format!("adjoint + io ≤ {factor} · {right}, proved for {all}{least}")
             }
             CertificateVerdict::Checked { factor, grid, .. } => format!(
@@ -299,28 +308,31 @@ impl Costs {
                 };
                 let at: Vec<String> = witness
                     .iter()
-                    .map(|w| format!("  {} against {} at {}", w.derived, w.primal, sizes(&w.sizes, bound)))
+                    .map(|w| format!("  {} against {} at {}", w.derived, w.primal, render_sizes(&w.sizes, bound)))
                     .collect();
                 format!("adjoint + io grows beyond every multiple of {right}, by {}\n{}", shown(term), at.join("\n"))
             }
-            CertificateVerdict::Unknown(why) => format!("the adjoint is not compared: {}", unknown(*why)),
+            CertificateVerdict::Unknown(why) => format!("the adjoint is not compared: {}", unknown_reason(*why)),
         })
     }
 
     /// Renders the costs as the JSON of `iverson cost --format json`.
     pub(crate) fn json(&self) -> String {
-        let formula = |one: &One, f: &Formula| json::object([("formula", json::string(&one.named(f).to_string()))]);
-        let column = |f: &dyn Fn(&One) -> String| json::object(self.all.iter().map(|one| (one.of, f(one))));
-        let greatest = |one: &One, all: &[Formula]| {
-            let all: Vec<String> = all.iter().map(|f| one.named(f).to_string()).collect();
+        let formula = |one: &FunctionFormulas, f: &Formula| {
+            json::object([("formula", json::string(&one.with_symbol_names(f).to_string()))])
+        };
+        let column =
+            |f: &dyn Fn(&FunctionFormulas) -> String| json::object(self.functions.iter().map(|one| (one.role, f(one))));
+        let greatest = |one: &FunctionFormulas, all: &[Formula]| {
+            let all: Vec<String> = all.iter().map(|f| one.with_symbol_names(f).to_string()).collect();
             let text = match all.split_first() {
                 None => "0".to_owned(),
                 Some((first, rest)) => rest.iter().fold(first.clone(), |most, f| format!("max({most}, {f})")),
             };
             json::object([("formula", json::string(&text))])
         };
-        let symbols = self.all.iter().flat_map(|one| {
-            let legend = one.legend(&self.all);
+        let symbols = self.functions.iter().flat_map(|one| {
+            let legend = one.legend(&self.functions);
             legend.map(|(name, what)| json::object([("name", json::string(&name)), ("is", json::string(what))]))
         });
         let mut fields = vec![
@@ -332,14 +344,14 @@ impl Costs {
             ("span", column(&|one| greatest(one, one.cost.span.formulas()))),
             ("kept", column(&|one| greatest(one, one.cost.stored_bytes.formulas()))),
         ];
-        if let Some(primal) = self.all.first() {
+        if let Some(primal) = self.functions.first() {
             fields.push(("io", formula(primal, &primal.cost.io)));
         }
-        let terms = self.all.iter().flat_map(|one| {
+        let terms = self.functions.iter().flat_map(|one| {
             one.terms.iter().map(|(at, amount)| {
                 let Amount { work, tests, iterations, .. } = amount;
-                let mut fields = vec![("of", json::string(one.of))];
-                if let Some((line, column)) = at.as_ref().and_then(|at| at.at) {
+                let mut fields = vec![("of", json::string(one.role))];
+                if let Some((line, column)) = at.as_ref().and_then(|at| at.position) {
                     fields.extend([("line", line.to_string()), ("column", column.to_string())]);
                 }
                 fields.extend(at.as_ref().map(|at| ("text", json::string(&at.text))));
@@ -357,7 +369,7 @@ impl Costs {
 
     fn bound_json(&self, bound: &CostRatio) -> String {
         let at = |of: &SizeAssignment| {
-            let each = of.iter().map(|(a, n)| (name(a, bound), n.to_string())).collect::<Vec<_>>();
+            let each = of.iter().map(|(a, n)| (atom_name(a, bound), n.to_string())).collect::<Vec<_>>();
             json::object(each.iter().map(|(name, n)| (name.as_str(), n.clone())))
         };
         let mut fields = Vec::new();
@@ -380,18 +392,18 @@ impl Costs {
             }
             CertificateVerdict::Unknown(why) => {
                 verdict("unknown");
-                fields.push(("why", json::string(unknown(*why))));
+                fields.push(("why", json::string(unknown_reason(*why))));
             }
         }
         fields.push(("sizes", json::string(if bound.requires_positive_sizes { "positive" } else { "all" })));
-        if let (false, Some(primal)) = (bound.allowance.pieces().is_empty(), self.all.first()) {
-            fields.push(("extra", json::string(&primal.named(&bound.allowance).to_string())));
+        if let (false, Some(primal)) = (bound.allowance.pieces().is_empty(), self.functions.first()) {
+            fields.push(("extra", json::string(&primal.with_symbol_names(&bound.allowance).to_string())));
         }
         json::object(fields)
     }
 }
 
-fn unknown(why: lang_core::certify::IncomparableReason) -> &'static str {
+fn unknown_reason(why: lang_core::certify::IncomparableReason) -> &'static str {
     use lang_core::certify::IncomparableReason;
     match why {
         IncomparableReason::Data => "data decide how much each of them does",
@@ -403,7 +415,7 @@ fn unknown(why: lang_core::certify::IncomparableReason) -> &'static str {
 
 /// Returns the name of an atom of a certificate. Symbols of the adjoint are numbered after those of
 /// the primal.
-fn name(a: &Atom, bound: &CostRatio) -> String {
+fn atom_name(a: &Atom, bound: &CostRatio) -> String {
     match symbol_number(a) {
         Some(k) if k < bound.primal_symbols => format!("p{k}"),
         Some(k) => format!("a{}", k - bound.primal_symbols),
@@ -411,11 +423,11 @@ fn name(a: &Atom, bound: &CostRatio) -> String {
     }
 }
 
-fn sizes(of: &SizeAssignment, bound: &CostRatio) -> String {
+fn render_sizes(of: &SizeAssignment, bound: &CostRatio) -> String {
     of.iter()
         .map(|(a, n)| {
             if symbol_number(a).is_some() {
-                format!("{} = {n}", name(a, bound))
+                format!("{} = {n}", atom_name(a, bound))
             } else {
                 bound.names.assignment_text(a, *n)
             }

@@ -13,7 +13,7 @@ use lang_core::syntax::split::ItemKind;
 use lang_jit::Jit;
 
 use super::Engine;
-use crate::cli::Stage;
+use crate::cli::CompilerForm;
 use crate::problem::Problem;
 use crate::suggest;
 
@@ -22,22 +22,22 @@ const MOST_NAMED: usize = 12;
 
 /// The text of an intermediate form.
 #[derive(Debug)]
-pub(crate) struct Form {
+pub(crate) struct RenderedForm {
     /// The text itself.
     pub(crate) text: String,
     /// A remark to show with it.
     pub(crate) note: Option<String>,
 }
 
-impl Form {
-    pub(super) fn of(text: String) -> Self {
+impl RenderedForm {
+    pub(super) fn without_note(text: String) -> Self {
         Self { text, note: None }
     }
 }
 
 /// Renders the kernels of a function as Cranelift IR, case by case, followed by those of loop
 /// bodies. For a kernel without code, renders the reason instead.
-fn clif(jit: &Jit, cases: &[ScheduledCase], path: &str) -> String {
+fn render_clif(jit: &Jit, cases: &[ScheduledCase], path: &str) -> String {
     let mut text = String::new();
     for case in cases {
         if !case.size_condition.is_true() {
@@ -47,7 +47,7 @@ fn clif(jit: &Jit, cases: &[ScheduledCase], path: &str) -> String {
             text += &match step {
                 Step::Statement(var) => {
                     let of = case.prepared.ssa.stmts.get(var.0 as usize).map(|stmt| &stmt.rhs);
-                    format!("; {path}{} is {}\n", var.name(), run_alone(of))
+                    format!("; {path}{} is {}\n", var.name(), statement_run_phrase(of))
                 }
                 Step::Checks(_) => continue,
                 Step::Kernel(kernel, _) => {
@@ -60,14 +60,14 @@ fn clif(jit: &Jit, cases: &[ScheduledCase], path: &str) -> String {
             };
         }
         for (number, (_, body)) in (0..).zip(&case.loops) {
-            text += &clif(jit, body, &format!("{path}L{number}: "));
+            text += &render_clif(jit, body, &format!("{path}L{number}: "));
         }
     }
     text
 }
 
 /// Describes how a statement outside every kernel runs.
-fn run_alone(rhs: Option<&Rhs>) -> &'static str {
+fn statement_run_phrase(rhs: Option<&Rhs>) -> &'static str {
     match rhs {
         Some(Rhs::Loop(..)) => "a part of a loop, whose steps stand below",
         _ => "run by itself",
@@ -76,64 +76,74 @@ fn run_alone(rhs: Option<&Rhs>) -> &'static str {
 
 impl Engine {
     /// Returns the database of intermediate forms.
-    pub(crate) fn forms(&self) -> &Session {
+    pub(crate) fn database(&self) -> &Session {
         &self.session
     }
 
     /// Returns a form of a definition. For `ssa`, `loops` and `clif`, the names `f_adj` and `f_tan`
     /// mean derivatives of `f`, unless definitions have these names.
-    pub(crate) fn form(&self, stage: Stage, name: &GlobalName) -> Result<Form, Box<Problem>> {
-        let (def, derivatives) = self.derived_from(stage, name);
-        let callee = source::callee_at_f64(&self.session, &def).ok_or_else(|| self.no_definition(name))?;
-        let stages = self.session.stages(&callee).map_err(|why| self.no_core(&def, &why))?;
+    pub(crate) fn render_form(&self, stage: CompilerForm, name: &GlobalName) -> Result<RenderedForm, Box<Problem>> {
+        let (def, derivatives) = self.split_derivative_suffixes(stage, name);
+        let callee = source::callee_at_f64(&self.session, &def).ok_or_else(|| self.unknown_definition(name))?;
+        let stages = self.session.stages(&callee).map_err(|why| self.no_core_form(&def, &why))?;
         Ok(match stage {
-            Stage::Core => Form::of(stages.core.to_string()),
-            Stage::Lifted => Form::of(stages.lifted.to_string()),
-            Stage::Pairs => Form::of(stages.flat.to_string()),
-            Stage::Pushed => Form::of(stages.pushed.to_string()),
-            Stage::Ssa => {
-                let callee = self.derivative_of(&def, callee, &derivatives)?;
-                Form::of(self.session.ssa(&callee).ok_or_else(|| Self::constant(&def))?.to_string())
+            CompilerForm::Core => RenderedForm::without_note(stages.core.to_string()),
+            CompilerForm::Lifted => RenderedForm::without_note(stages.lifted.to_string()),
+            CompilerForm::Pairs => RenderedForm::without_note(stages.flat.to_string()),
+            CompilerForm::Pushed => RenderedForm::without_note(stages.pushed.to_string()),
+            CompilerForm::Ssa => {
+                let callee = self.derivative_callee(&def, callee, &derivatives)?;
+                RenderedForm::without_note(
+                    self.session.ssa(&callee).ok_or_else(|| Self::no_derivative(&def))?.to_string(),
+                )
             }
-            Stage::Loops => {
-                let callee = self.derivative_of(&def, callee, &derivatives)?;
-                let ssa = self.session.ssa(&callee).ok_or_else(|| Self::constant(&def))?;
-                let note = |of: &Prepared, var| self.stands_at(&callee, of.original_stmt(var)?);
-                Form::of(nest::ScheduleText { cases: &self.scheduled(&ssa), note: &note }.to_string())
+            CompilerForm::Loops => {
+                let callee = self.derivative_callee(&def, callee, &derivatives)?;
+                let ssa = self.session.ssa(&callee).ok_or_else(|| Self::no_derivative(&def))?;
+                let note = |of: &Prepared, var| self.origins_of_statement(&callee, of.original_stmt(var)?);
+                RenderedForm::without_note(
+                    nest::ScheduleText { cases: &self.schedule_of(&ssa), note: &note }.to_string(),
+                )
             }
-            Stage::Clif => {
-                let callee = self.derivative_of(&def, callee, &derivatives)?;
-                let ssa = self.session.ssa(&callee).ok_or_else(|| Self::constant(&def))?;
+            CompilerForm::Clif => {
+                let callee = self.derivative_callee(&def, callee, &derivatives)?;
+                let ssa = self.session.ssa(&callee).ok_or_else(|| Self::no_derivative(&def))?;
                 let none = |why| Problem::new(Code::E0510, format!("there is no machine code here: {why}"));
-                Form::of(clif(&Jit::new(1).map_err(none)?, &self.scheduled(&ssa), ""))
+                RenderedForm::without_note(render_clif(&Jit::new(1).map_err(none)?, &self.schedule_of(&ssa), ""))
             }
-            Stage::Forward => self.derivative(&def, DerivativeMode::Forward)?,
-            Stage::Adjoint => self.derivative(&def, DerivativeMode::Adjoint)?,
+            CompilerForm::Forward => self.render_derivative(&def, DerivativeMode::Forward)?,
+            CompilerForm::Adjoint => self.render_derivative(&def, DerivativeMode::Adjoint)?,
         })
     }
 
-    fn scheduled(&self, ssa: &Arc<SsaFunction>) -> Vec<ScheduledCase> {
+    fn schedule_of(&self, ssa: &Arc<SsaFunction>) -> Vec<ScheduledCase> {
         nest::schedule_cases(ssa, &|callee| self.session.ssa(callee))
     }
 
     /// Returns the adjoint of a definition as Iverson source, if it can be printed so.
-    pub(crate) fn adjoint(&self, def: &GlobalName) -> Option<String> {
-        match self.shown(def, DerivativeMode::Adjoint) {
+    pub(crate) fn adjoint_source(&self, def: &GlobalName) -> Option<String> {
+        match self.derivative_text(def, DerivativeMode::Adjoint) {
             Ok(DerivativeText::Source(made)) => Some(made.full_text()),
             _ => None,
         }
     }
 
-    fn shown(&self, def: &GlobalName, which: DerivativeMode) -> Result<DerivativeText, Box<NoCoreForm>> {
+    fn derivative_text(&self, def: &GlobalName, which: DerivativeMode) -> Result<DerivativeText, Box<NoCoreForm>> {
         let text = self.session.item(def).map(|item| item.text).unwrap_or_default();
         source::print_derivative(&self.session, &self.session, &self.session.view(), def, &text, which)
     }
 
     /// Splits a name into the definition that it means and the derivatives that its suffixes
     /// select.
-    pub(super) fn derived_from(&self, stage: Stage, name: &GlobalName) -> (GlobalName, Vec<DerivativeMode>) {
+    pub(super) fn split_derivative_suffixes(
+        &self,
+        stage: CompilerForm,
+        name: &GlobalName,
+    ) -> (GlobalName, Vec<DerivativeMode>) {
         let (mut def, mut derivatives) = (name.clone(), Vec::new());
-        while matches!(stage, Stage::Ssa | Stage::Loops | Stage::Clif) && self.session.signature(&def).is_none() {
+        while matches!(stage, CompilerForm::Ssa | CompilerForm::Loops | CompilerForm::Clif)
+            && self.session.signature(&def).is_none()
+        {
             let ends =
                 |which: &DerivativeMode| def.name.strip_suffix(which.suffix()).map(|rest| (*which, rest.to_owned()));
             let Some((which, rest)) = [DerivativeMode::Forward, DerivativeMode::Adjoint].iter().find_map(ends) else {
@@ -146,7 +156,7 @@ impl Engine {
     }
 
     /// Returns the derivatives of a definition with respect to all its real arguments.
-    pub(super) fn derivative_of(
+    pub(super) fn derivative_callee(
         &self,
         def: &GlobalName,
         mut callee: Arc<FunctionKey>,
@@ -154,29 +164,29 @@ impl Engine {
     ) -> Result<Arc<FunctionKey>, Box<Problem>> {
         for which in derivatives {
             let derived =
-                source::derivative_ssa(&self.session, &callee, *which).map_err(|why| self.no_core(def, &why))?;
-            callee = derived.ok_or_else(|| Self::constant(def))?.callee.clone();
+                source::derivative_ssa(&self.session, &callee, *which).map_err(|why| self.no_core_form(def, &why))?;
+            callee = derived.ok_or_else(|| Self::no_derivative(def))?.callee.clone();
         }
         Ok(callee)
     }
 
-    fn derivative(&self, def: &GlobalName, which: DerivativeMode) -> Result<Form, Box<Problem>> {
-        match self.shown(def, which).map_err(|why| self.no_core(def, &why))? {
-            DerivativeText::Source(made) => Ok(Form::of(made.full_text())),
-            DerivativeText::SsaOnly(ssa, why) => Ok(Form {
+    fn render_derivative(&self, def: &GlobalName, which: DerivativeMode) -> Result<RenderedForm, Box<Problem>> {
+        match self.derivative_text(def, which).map_err(|why| self.no_core_form(def, &why))? {
+            DerivativeText::Source(made) => Ok(RenderedForm::without_note(made.full_text())),
+            DerivativeText::SsaOnly(ssa, why) => Ok(RenderedForm {
                 text: ssa.to_string(),
                 note: Some(format!(
                     "this is Tensor SSA: there is {}, which is not printed as Iverson yet",
                     why.phrase()
                 )),
             }),
-            DerivativeText::NotReal => Err(Self::constant(def)),
+            DerivativeText::NotReal => Err(Self::no_derivative(def)),
         }
     }
 
     /// Reports an unknown definition. Suggests the closest name, or lists the definitions of the
     /// file.
-    pub(crate) fn no_definition(&self, name: &GlobalName) -> Box<Problem> {
+    pub(crate) fn unknown_definition(&self, name: &GlobalName) -> Box<Problem> {
         let items = self.session.items(&name.module);
         let all: Vec<&str> = items.iter().filter(|i| i.kind == ItemKind::Def).map(|i| i.name.as_str()).collect();
         let mut problem = Problem::new(Code::E0600, format!("there is no definition `{}` here", name.name));
@@ -192,12 +202,12 @@ impl Engine {
         Box::new(problem)
     }
 
-    pub(super) fn constant(def: &GlobalName) -> Box<Problem> {
+    pub(super) fn no_derivative(def: &GlobalName) -> Box<Problem> {
         let message = format!("`{}` has no derivative: it takes no reals, or gives none", def.name);
         Box::new(Problem::new(Code::E0510, message))
     }
 
-    pub(super) fn no_core(&self, def: &GlobalName, why: &NoCoreForm) -> Box<Problem> {
+    pub(super) fn no_core_form(&self, def: &GlobalName, why: &NoCoreForm) -> Box<Problem> {
         let mut problem =
             Problem::new(Code::E0510, format!("`{}` has no core form: {}", def.name, why.reason.phrase()));
         problem.help = Some("what is there stays with the interpreter, which runs it all the same".to_owned());

@@ -7,10 +7,10 @@ use std::sync::Arc;
 
 use lang_core::base::{Code, GlobalName};
 use lang_core::eval::convert::{from_tensors, to_tensors};
-use lang_core::eval::eval::{CoreEnv, CoreEvaluator, EvalError};
+use lang_core::eval::eval_core::{CoreEnv, CoreEvaluator, EvalError};
 use lang_core::eval::eval_ssa::{IrTensor, SsaEnv as SsaFunctions, SsaEvaluator};
 use lang_core::ir::core::{CoreFunction, CoreType, DerivativeKind, FunctionKey, TupleLabels};
-use lang_core::ir::cost::eval_extents;
+use lang_core::ir::counted_cost::eval_extents;
 use lang_core::ir::flat::InputSource;
 use lang_core::ir::ssa::SsaFunction;
 use lang_core::ir::value;
@@ -18,7 +18,7 @@ use lang_core::predicate::LocalId;
 use lang_core::runtime::{OperationCounts, RuntimeInstance, RuntimeType, Store, Value};
 use lang_core::types::ty::{Scalar, Signature, SizeSource, Type};
 
-use super::{Engine, Here};
+use super::{Engine, RunLocation};
 use crate::problem::Problem;
 use crate::types;
 
@@ -29,9 +29,9 @@ const MOST_MADE_UP: i128 = 1 << 26;
 const FUEL: u64 = 200_000_000;
 
 /// The counts of one run.
-pub(crate) struct Measured {
+pub(crate) struct MeasuredCounts {
     /// The function that ran: `primal`, `forward`, `adjoint`.
-    pub(crate) of: &'static str,
+    pub(crate) role: &'static str,
     /// The form that ran: `program`, `core`, `Tensor SSA`.
     pub(crate) form: &'static str,
     pub(crate) counts: OperationCounts,
@@ -40,28 +40,28 @@ pub(crate) struct Measured {
 impl Engine {
     /// Runs a definition in every form, and its derivatives in Tensor SSA. `sizes` has one value
     /// per size of the signature.
-    pub(crate) fn measure(
+    pub(crate) fn measure_counts(
         &mut self,
         callee: &FunctionKey,
         signature: &Signature,
         sizes: &[i64],
         derived: &[(&'static str, DerivativeKind)],
-    ) -> Result<Vec<Measured>, Vec<Problem>> {
-        self.compute(&callee.def)?;
+    ) -> Result<Vec<MeasuredCounts>, Vec<Problem>> {
+        self.compute_let(&callee.def)?;
         let failed = |message: String| vec![Problem::new(Code::E0510, message)];
-        let (instance, arguments) = self.made_up(signature, sizes)?;
+        let (instance, arguments) = self.synthetic_arguments(signature, sizes)?;
         let implicit = instance.sizes.clone();
-        let here = Here { item: callee.def.clone(), name: "cost", source: None };
-        let (counting, before) = (std::mem::replace(&mut self.counting, true), std::mem::take(&mut self.counts));
+        let here = RunLocation { item: callee.def.clone(), name: "cost", source: None };
+        let (counting, before) = (std::mem::replace(&mut self.count_runs, true), std::mem::take(&mut self.counts));
         let given = arguments.clone();
         let run = self.interpret(&here, |interp, _| interp.call(&callee.def, instance, given));
         let counts = std::mem::replace(&mut self.counts, before);
-        self.counting = counting;
+        self.count_runs = counting;
         run?;
-        let mut all = vec![Measured { of: "primal", form: "program", counts }];
-        let forms = Forms { engine: self };
+        let mut all = vec![MeasuredCounts { role: "primal", form: "program", counts }];
+        let forms = EngineFunctions { engine: self };
         let callee = Arc::new(callee.clone());
-        let stages = self.forms().stages(&callee).map_err(|why| failed(why.reason.phrase().to_owned()))?;
+        let stages = self.database().stages(&callee).map_err(|why| failed(why.reason.phrase().to_owned()))?;
         let parts = stages.core.params.iter().zip(&arguments).map(|((_, ty), v)| to_tensors(v, ty));
         let parts: Vec<Vec<IrTensor>> =
             parts.collect::<Option<_>>().ok_or_else(|| failed("an argument is no array of numbers".to_owned()))?;
@@ -75,19 +75,22 @@ impl Engine {
         let values = stages.core.params.iter().zip(&parts).map(|((_, ty), parts)| from_tensors(ty, parts)).collect();
         let mut core = CoreEvaluator::new(&forms, FUEL);
         core.call(&stages.core, &implicit, values).map_err(stopped)?;
-        all.push(Measured { of: "primal", form: "core", counts: core.counts });
+        all.push(MeasuredCounts { role: "primal", form: "core", counts: core.counts });
         let given: Vec<IrTensor> = parts.into_iter().flatten().collect();
-        let locals = locals(&stages.ssa, signature, sizes);
+        let locals = local_sizes(&stages.ssa, signature, sizes);
         let count = |ssa: &SsaFunction| {
             let mut given = given.clone();
-            given.extend(beside(ssa, &locals).ok_or_else(|| failed("an extent is known to the run alone".to_owned()))?);
+            given.extend(
+                derivative_inputs(ssa, &locals)
+                    .ok_or_else(|| failed("an extent is known to the run alone".to_owned()))?,
+            );
             let mut run = SsaEvaluator::new(&forms, FUEL);
             run.call(ssa, &implicit, given).map(|_| run.counts).map_err(stopped)
         };
-        all.push(Measured { of: "primal", form: "Tensor SSA", counts: count(&stages.ssa)? });
+        all.push(MeasuredCounts { role: "primal", form: "Tensor SSA", counts: count(&stages.ssa)? });
         for (of, derivation) in derived {
-            let Some(ssa) = self.forms().ssa(&Arc::new(callee.derivative(derivation.clone()))) else { continue };
-            all.push(Measured { of, form: "Tensor SSA", counts: count(&ssa)? });
+            let Some(ssa) = self.database().ssa(&Arc::new(callee.derivative(derivation.clone()))) else { continue };
+            all.push(MeasuredCounts { role: of, form: "Tensor SSA", counts: count(&ssa)? });
         }
         Ok(all)
     }
@@ -96,7 +99,7 @@ impl Engine {
 impl Engine {
     /// Returns synthetic arguments for a definition, and the instance to call it with. `sizes` has
     /// one value per size of the signature. A type parameter is `f64`.
-    pub(crate) fn made_up(
+    pub(crate) fn synthetic_arguments(
         &self,
         signature: &Signature,
         sizes: &[i64],
@@ -106,11 +109,11 @@ impl Engine {
         for (k, (name, ty)) in (0..).zip(&signature.params) {
             let size = signature.sizes.iter().position(|s| s.source == SizeSource::Param(k));
             let given = size.and_then(|at| sizes.get(at)).map(|n| Value::I64(*n));
-            let ty = at_sizes(ty, sizes);
-            if let Some(problem) = no_such_array(name, &ty) {
+            let ty = type_at_sizes(ty, sizes);
+            if let Some(problem) = impossible_array(name, &ty) {
                 return Err(vec![problem]);
             }
-            let value = given.or_else(|| drawn(&ty, &mut next));
+            let value = given.or_else(|| synthetic_value(&ty, &mut next));
             let cannot = || {
                 let message = format!("no values are made up for `{name}`, of type `{ty}`");
                 vec![Problem::new(Code::E0510, message)]
@@ -124,7 +127,7 @@ impl Engine {
 }
 
 /// Returns the values of a function's sizes and integer parameters.
-pub(crate) fn locals(ssa: &SsaFunction, signature: &Signature, sizes: &[i64]) -> HashMap<LocalId, i64> {
+pub(crate) fn local_sizes(ssa: &SsaFunction, signature: &Signature, sizes: &[i64]) -> HashMap<LocalId, i64> {
     let named = |source: &dyn Fn(SizeSource) -> bool| {
         let chosen = signature.sizes.iter().zip(sizes).filter(|(s, _)| source(s.source));
         chosen.map(|(_, n)| *n).collect::<Vec<i64>>()
@@ -142,7 +145,7 @@ pub(crate) fn locals(ssa: &SsaFunction, signature: &Signature, sizes: &[i64]) ->
 
 /// Returns the additional inputs of a derivative: tangents and cotangents, all ones. `None` if an
 /// extent is not known.
-fn beside(ssa: &SsaFunction, locals: &HashMap<LocalId, i64>) -> Option<Vec<IrTensor>> {
+fn derivative_inputs(ssa: &SsaFunction, locals: &HashMap<LocalId, i64>) -> Option<Vec<IrTensor>> {
     let wanted = ssa.inputs.iter().filter(|i| matches!(i.source, InputSource::Tangent(_) | InputSource::Cotangent(_)));
     let made = wanted.map(|input| {
         let extents = eval_extents(&input.leaf.dims, locals).ok()?;
@@ -155,17 +158,17 @@ fn beside(ssa: &SsaFunction, locals: &HashMap<LocalId, i64>) -> Option<Vec<IrTen
 }
 
 /// The definitions of the program, as the evaluators look them up.
-struct Forms<'e> {
+struct EngineFunctions<'e> {
     engine: &'e Engine,
 }
 
-impl CoreEnv for Forms<'_> {
+impl CoreEnv for EngineFunctions<'_> {
     fn function(&self, callee: &FunctionKey) -> Option<Arc<CoreFunction>> {
-        Some(self.engine.forms().stages(&Arc::new(callee.clone())).ok()?.core.clone())
+        Some(self.engine.database().stages(&Arc::new(callee.clone())).ok()?.core.clone())
     }
 
     fn global(&self, name: &GlobalName) -> Option<value::IrValue> {
-        let (parts, ty) = self.parts(name)?;
+        let (parts, ty) = self.global_tensors(name)?;
         Some(from_tensors(&ty, &parts))
     }
 
@@ -174,21 +177,21 @@ impl CoreEnv for Forms<'_> {
     }
 }
 
-impl SsaFunctions for Forms<'_> {
+impl SsaFunctions for EngineFunctions<'_> {
     fn ssa(&self, callee: &FunctionKey) -> Option<Arc<SsaFunction>> {
-        self.engine.forms().ssa(&Arc::new(callee.clone()))
+        self.engine.database().ssa(&Arc::new(callee.clone()))
     }
 
     fn global(&self, name: &GlobalName, path: &[u32]) -> Option<IrTensor> {
-        let (parts, ty) = self.parts(name)?;
+        let (parts, ty) = self.global_tensors(name)?;
         let at = ty.leaves().iter().position(|leaf| leaf.path == path)?;
         parts.into_iter().nth(at)
     }
 }
 
-impl Forms<'_> {
+impl EngineFunctions<'_> {
     /// Returns the value of a top-level `let` as tensors, with its core type.
-    fn parts(&self, name: &GlobalName) -> Option<(Vec<IrTensor>, CoreType)> {
+    fn global_tensors(&self, name: &GlobalName) -> Option<(Vec<IrTensor>, CoreType)> {
         let known = self.engine.global_value(name)?;
         let ty = core_type(&known.ty)?;
         Some((to_tensors(&known.value, &ty)?, ty))
@@ -213,12 +216,12 @@ fn core_type(ty: &Type) -> Option<CoreType> {
 }
 
 /// Returns a parameter's type at the sizes, with `f64` for type parameters.
-pub(crate) fn at_sizes(ty: &Type, sizes: &[i64]) -> Type {
+pub(crate) fn type_at_sizes(ty: &Type, sizes: &[i64]) -> Type {
     types::with_sizes(&ty.substitute(&|_| Some(Type::F64), &|_| None), sizes)
 }
 
 /// Returns the problem if a type has a negative extent or too many elements.
-fn no_such_array(name: &str, mut ty: &Type) -> Option<Problem> {
+fn impossible_array(name: &str, mut ty: &Type) -> Option<Problem> {
     let whole = ty;
     let mut count: i128 = 1;
     while let Type::Array(n, inner) = ty {
@@ -232,13 +235,13 @@ fn no_such_array(name: &str, mut ty: &Type) -> Option<Problem> {
     }
     (count > MOST_MADE_UP).then(|| {
         let message = format!("`{name}`, of type `{whole}`, has too many elements to make them up");
-        Problem::new(Code::E0508, message).help(format!("there are at most {MOST_MADE_UP}: tell smaller sizes"))
+        Problem::new(Code::E0508, message).with_help(format!("there are at most {MOST_MADE_UP}: tell smaller sizes"))
     })
 }
 
 /// Returns pseudo-random bits: a counter through the finaliser of MurmurHash3 (Appleby, public
 /// domain). Periodic values would make matrices singular.
-fn mixed(counter: u32) -> u32 {
+fn mix_bits(counter: u32) -> u32 {
     let mut bits = counter.wrapping_mul(0x9E37_79B9);
     bits = (bits ^ bits >> 16).wrapping_mul(0x85EB_CA6B);
     bits = (bits ^ bits >> 13).wrapping_mul(0xC2B2_AE35);
@@ -246,14 +249,14 @@ fn mixed(counter: u32) -> u32 {
 }
 
 /// Returns a real in [-1, 1) that an `f32` represents exactly.
-fn real(bits: u32) -> f32 {
+fn unit_real(bits: u32) -> f32 {
     let [high, low, ..] = bits.to_le_bytes();
     f32::from(u16::from_le_bytes([high, low])) / 32_768.0 - 1.0
 }
 
 /// Returns a synthetic value of a type: reals in [-1, 1), integers 0 or 1. `None` if the type has
 /// no such value.
-fn drawn(ty: &Type, next: &mut u32) -> Option<Value> {
+fn synthetic_value(ty: &Type, next: &mut u32) -> Option<Value> {
     let mut dims = Vec::new();
     let mut inner = ty;
     while let Type::Array(n, t) = inner {
@@ -263,32 +266,35 @@ fn drawn(ty: &Type, next: &mut u32) -> Option<Value> {
     let count = dims.iter().try_fold(1_usize, |n, d| n.checked_mul(*d))?;
     let mut step = || {
         *next = next.wrapping_add(1);
-        mixed(*next)
+        mix_bits(*next)
     };
     if dims.is_empty() {
         return Some(match inner {
-            Type::Scalar(Scalar::F64) => Value::F64(f64::from(real(step()))),
-            Type::Scalar(Scalar::F32) => Value::array(&[1], vec![real(step())])
+            Type::Scalar(Scalar::F64) => Value::F64(f64::from(unit_real(step()))),
+            Type::Scalar(Scalar::F32) => Value::array(&[1], vec![unit_real(step())])
                 .and_then(|v| if let Value::Array(a) = v { a.element(0) } else { None })?,
             Type::Scalar(Scalar::I64) => Value::I64(i64::from(step() % 2)),
             Type::Scalar(Scalar::Bool) => Value::Bool(step() % 2 == 0),
-            Type::Tuple(items) => Value::tuple(items.iter().map(|t| drawn(t, next)).collect::<Option<_>>()?),
-            Type::Record(fields) => {
-                Value::record(fields.iter().map(|(n, t)| Some((n.clone(), drawn(t, next)?))).collect::<Option<_>>()?)
-            }
+            Type::Tuple(items) => Value::tuple(items.iter().map(|t| synthetic_value(t, next)).collect::<Option<_>>()?),
+            Type::Record(fields) => Value::record(
+                fields.iter().map(|(n, t)| Some((n.clone(), synthetic_value(t, next)?))).collect::<Option<_>>()?,
+            ),
             _ => return None,
         });
     }
     match inner {
         Type::Scalar(Scalar::F64) => {
-            Value::array(&dims, (0..count).map(|_| f64::from(real(step()))).collect::<Vec<f64>>())
+            Value::array(&dims, (0..count).map(|_| f64::from(unit_real(step()))).collect::<Vec<f64>>())
         }
-        Type::Scalar(Scalar::F32) => Value::array(&dims, (0..count).map(|_| real(step())).collect::<Vec<f32>>()),
+        Type::Scalar(Scalar::F32) => Value::array(&dims, (0..count).map(|_| unit_real(step())).collect::<Vec<f32>>()),
         Type::Scalar(Scalar::I64) => {
             Value::array(&dims, (0..count).map(|_| i64::from(step() % 2)).collect::<Vec<i64>>())
         }
         Type::Scalar(Scalar::Bool) => Value::array(&dims, (0..count).map(|_| step() % 2 == 0).collect::<Vec<bool>>()),
-        _ => Value::array(&dims, Store::from_values((0..count).map(|_| drawn(inner, next)).collect::<Option<_>>()?)),
+        _ => Value::array(
+            &dims,
+            Store::from_values((0..count).map(|_| synthetic_value(inner, next)).collect::<Option<_>>()?),
+        ),
     }
 }
 
@@ -304,7 +310,7 @@ mod tests {
         for n in [2_usize, 5, 17, 18, 34, 40] {
             let extent = || Poly::constant(i128::try_from(n).unwrap());
             let ty = Type::array([extent(), extent()].into_iter(), Type::F64);
-            let value = drawn(&ty, &mut 0).unwrap();
+            let value = synthetic_value(&ty, &mut 0).unwrap();
             let mut a: Vec<Vec<f64>> =
                 value.as_array().unwrap().f64s().unwrap().chunks(n).map(<[f64]>::to_vec).collect();
             for k in 0..n {

@@ -17,40 +17,40 @@ use lang_core::exec::ExecutableCache;
 use lang_core::exec::offload::CompiledEvaluator;
 use lang_core::interp::Interp;
 use lang_core::ir::core::{NoCoreForm, NoCoreFormReason};
-use lang_core::resolve::Names as _;
+use lang_core::resolve::NameEnv as _;
 use lang_core::resolve::forms::Derivative;
 use lang_core::runtime::{Failure, LocalFrame, OperationCounts, RunLimits, RuntimeInstance, Value};
 use lang_core::session::{self, Blame, ItemRef, Session, SessionProgram};
 use lang_core::syntax::split::ItemKind;
-use lang_core::types::info::TypeInfo;
-use lang_core::types::tree::Body;
+use lang_core::types::tree::TypedBody;
 use lang_core::types::ty::{Signature, SizeSource, Type};
+use lang_core::types::type_info::TypeInfo;
 use lang_jit::Jit;
 
-use crate::cli::{Backend, Common, Nan};
+use crate::cli::{BackendChoice, CommonOptions, NanPolicy};
 use crate::files;
-use crate::fit::{self, Datum, Fitted};
-use crate::host::{Console, Here};
+use crate::fit::{self, Datum, FittedArguments};
+use crate::host::{EngineHost, RunLocation};
 use crate::interrupt;
 use crate::machine;
-use crate::out::Out;
-use crate::problem::{Caller, Place, Problem};
+use crate::out::OutputWriter;
+use crate::problem::{Caller, LabelledSpan, Problem};
 use crate::progress;
 use crate::report;
-use crate::show::Evaluated;
+use crate::show::EvaluatedValue;
 use crate::source::{SourceId, Sources};
 use crate::types;
-use budget::Budget;
+use budget::RunBudget;
 
 mod advice;
 pub(crate) mod budget;
 pub(crate) mod costs;
 mod forms;
+mod item_dependencies;
 pub(crate) mod measure;
-mod needs;
+mod memory_plan;
 mod origins;
-mod plan;
-mod questions;
+mod static_queries;
 mod timing;
 
 /// A part of a module's text, with its origin.
@@ -65,10 +65,10 @@ pub(crate) struct Segment {
 }
 
 /// A checked expression, with the items that it needs.
-pub(crate) struct Ready {
-    body: Arc<Body>,
-    needs: Vec<ItemRef>,
-    here: Here,
+pub(crate) struct ReadyExpression {
+    body: Arc<TypedBody>,
+    required_items: Vec<ItemRef>,
+    location: RunLocation,
 }
 
 /// The incremental database with the loaded modules, and the computed values.
@@ -79,119 +79,119 @@ pub(crate) struct Engine {
     /// The folders of the files that texts come from.
     folders: HashMap<SourceId, PathBuf>,
     /// Imported modules that could not be read, each with the reason.
-    unreadable: BTreeMap<ModuleName, Problem>,
+    unreadable_modules: BTreeMap<ModuleName, Problem>,
     values: HashMap<GlobalName, Value>,
     /// Whether runs are counted (work, tests, iterations).
-    pub(crate) counting: bool,
+    pub(crate) count_runs: bool,
     pub(crate) counts: OperationCounts,
     /// Whether the interpreter evaluates everything, without machine code.
-    pub(crate) plain: bool,
+    pub(crate) interpret_only: bool,
     /// The number of threads that machine code uses. `jit` is created at its first use; it holds
     /// `None` if the JIT does not support this processor.
-    threads: usize,
+    thread_count: usize,
     jit: OnceCell<Option<Arc<Jit>>>,
     /// The definitions already reported as left to the interpreter. The flag is true if their
     /// derivatives are meant.
-    told: RefCell<HashSet<(GlobalName, bool)>>,
+    reported_fallbacks: RefCell<HashSet<(GlobalName, bool)>>,
     /// Whether a run fails where an operation produces NaN from operands that are not NaN.
     pub(crate) trap_nan: bool,
     /// The resource limits of a run.
     pub(crate) limits: RunLimits,
     /// The predicted cost above which the user must confirm a run; `None`: no limit.
-    pub(crate) budget: Option<Budget>,
+    pub(crate) budget: Option<RunBudget>,
     /// Whether the output of programs is suppressed, as when `:bench` runs an expression many
     /// times.
-    pub(crate) silent: bool,
+    pub(crate) suppress_output: bool,
     /// The output of programs, with the settings for showing values.
-    pub(crate) out: Out,
-    start: Instant,
+    pub(crate) out: OutputWriter,
+    start_time: Instant,
 }
 
 /// Returns the time since the first call; used to measure intervals.
-fn clock() -> Duration {
+fn monotonic_time() -> Duration {
     static BEGUN: LazyLock<Instant> = LazyLock::new(Instant::now);
     BEGUN.elapsed()
 }
 
 /// Returns the number of threads for machine code: `--threads`, or else the available parallelism.
-pub(crate) fn threads(common: &Common) -> usize {
+pub(crate) fn thread_count(common: &CommonOptions) -> usize {
     let all = || std::thread::available_parallelism().map_or(1, usize::from);
     common.threads.map_or_else(all, |n| usize::try_from(n).unwrap_or(1))
 }
 
 impl Engine {
-    pub(crate) fn new(common: &Common, out: Out) -> Self {
+    pub(crate) fn new(common: &CommonOptions, out: OutputWriter) -> Self {
         let mut engine = Self {
             session: Session::new(),
             sources: Sources::default(),
             segments: HashMap::new(),
             folders: HashMap::new(),
-            unreadable: BTreeMap::new(),
+            unreadable_modules: BTreeMap::new(),
             values: HashMap::new(),
-            counting: common.count,
+            count_runs: common.count,
             counts: OperationCounts::default(),
-            plain: common.backend == Backend::Interp,
-            threads: threads(common),
+            interpret_only: common.backend == BackendChoice::Interp,
+            thread_count: thread_count(common),
             jit: OnceCell::new(),
-            told: RefCell::default(),
-            trap_nan: common.nan == Nan::Stop,
-            limits: machine::limits(),
+            reported_fallbacks: RefCell::default(),
+            trap_nan: common.nan == NanPolicy::Stop,
+            limits: machine::machine_limits(),
             budget: None,
-            silent: false,
+            suppress_output: false,
             out,
-            start: Instant::now(),
+            start_time: Instant::now(),
         };
         for module in engine.session.modules() {
             let text = engine.session.text(&module).unwrap_or_default();
             let name = if module == session::PRELUDE { "<prelude>".to_owned() } else { format!("<{module}>") };
-            engine.note_whole(&module, name, text);
+            engine.register_text(&module, name, text);
         }
         engine
     }
 
     /// Selects the backend and the number of threads for later evaluations. A new number of threads
     /// drops the JIT.
-    pub(crate) fn compute_by(&mut self, common: &Common) {
-        self.plain = common.backend == Backend::Interp;
-        let threads = threads(common);
-        if threads != self.threads {
-            self.threads = threads;
+    pub(crate) fn set_backend(&mut self, common: &CommonOptions) {
+        self.interpret_only = common.backend == BackendChoice::Interp;
+        let threads = thread_count(common);
+        if threads != self.thread_count {
+            self.thread_count = threads;
             self.jit = OnceCell::new();
         }
     }
 
     // ---- text ----
 
-    fn note_whole(&mut self, module: &ModuleName, name: String, text: Arc<str>) {
+    fn register_text(&mut self, module: &ModuleName, name: String, text: Arc<str>) {
         let source = self.sources.add(name, text.clone());
-        self.note_source(module, source, &text);
+        self.register_source(module, source, &text);
     }
 
-    fn note_file(&mut self, module: &ModuleName, path: &Path, text: String) {
+    fn register_file(&mut self, module: &ModuleName, path: &Path, text: String) {
         let text: Arc<str> = text.into();
         let source = self.add_file(path, text.clone());
-        self.note_source(module, source, &text);
+        self.register_source(module, source, &text);
     }
 
-    fn note_source(&mut self, module: &ModuleName, source: SourceId, text: &str) {
+    fn register_source(&mut self, module: &ModuleName, source: SourceId, text: &str) {
         let end = u32::try_from(text.len()).unwrap_or(u32::MAX);
         self.segments.insert(module.clone(), vec![Segment { span: Span::new(0, end), source, offset: 0 }]);
     }
 
     /// Returns the text of a module, or an empty text if there is no such module.
-    pub(crate) fn text(&self, module: &ModuleName) -> Arc<str> {
+    pub(crate) fn module_text(&self, module: &ModuleName) -> Arc<str> {
         self.session.text(module).unwrap_or_default()
     }
 
     /// Returns the module that `module` imports under `name`, if its text is loaded.
-    pub(crate) fn imported(&self, module: &ModuleName, name: &str) -> Option<ModuleName> {
-        let imported = self.session.view().import(module, name)?;
+    pub(crate) fn imported_module(&self, module: &ModuleName, name: &str) -> Option<ModuleName> {
+        let imported = self.session.view().imported_module(module, name)?;
         self.session.text(&imported).map(|_| imported)
     }
 
     /// Adds the text of a file. Names of data files in it are relative to its folder.
     pub(crate) fn add_file(&mut self, path: &Path, text: impl Into<Arc<str>>) -> SourceId {
-        let source = self.sources.add(files::shown(path), text);
+        let source = self.sources.add(files::display_path(path), text);
         if let Some(folder) = path.parent().filter(|_| !files::is_stdin(path)) {
             self.folders.insert(source, folder.to_owned());
         }
@@ -199,7 +199,7 @@ impl Engine {
     }
 
     /// Returns the folder of the file that a text comes from.
-    pub(crate) fn folder(&self, source: SourceId) -> Option<&PathBuf> {
+    pub(crate) fn folder_of(&self, source: SourceId) -> Option<&PathBuf> {
         self.folders.get(&source)
     }
 
@@ -217,7 +217,7 @@ impl Engine {
             false => session::module_name(&path.display().to_string()),
         };
         self.session.set_text(&module, &text);
-        self.note_file(&module, path, text);
+        self.register_file(&module, path, text);
         self.read_imports();
         Ok(module)
     }
@@ -229,7 +229,7 @@ impl Engine {
         loop {
             let missing = self.session.missing_imports();
             let wanted: BTreeSet<ModuleName> =
-                missing.into_iter().map(|m| m.module).filter(|m| !self.unreadable.contains_key(m)).collect();
+                missing.into_iter().map(|m| m.module).filter(|m| !self.unreadable_modules.contains_key(m)).collect();
             if wanted.is_empty() {
                 return read;
             }
@@ -238,11 +238,11 @@ impl Engine {
                 match files::read(path, &mut self.sources) {
                     Ok(text) => {
                         self.session.set_text(&module, &text);
-                        self.note_file(&module, path, text);
+                        self.register_file(&module, path, text);
                         read.push(module);
                     }
                     Err(problem) => {
-                        self.unreadable.insert(module, *problem);
+                        self.unreadable_modules.insert(module, *problem);
                     }
                 }
             }
@@ -251,15 +251,15 @@ impl Engine {
 
     /// Reads newly imported files and returns the errors in them.
     pub(crate) fn load_imports(&mut self) -> Vec<Problem> {
-        self.unreadable.clear();
+        self.unreadable_modules.clear();
         let read = self.read_imports();
-        read.iter().flat_map(|module| self.own_problems(module)).filter(Problem::is_error).collect()
+        read.iter().flat_map(|module| self.problems_in(module)).filter(Problem::is_error).collect()
     }
 
     /// Reads the imported files again, and returns the errors. Drops the values of all modules but
     /// `except`; they are computed again at the next use.
     pub(crate) fn reload_imports(&mut self, except: &ModuleName) -> Vec<Problem> {
-        self.unreadable.clear();
+        self.unreadable_modules.clear();
         let mut problems = Vec::new();
         let modules: Vec<ModuleName> = self.session.modules().into_iter().filter(|m| m != except).collect();
         for module in modules.into_iter().filter(|m| m.contains(['/', '.'])) {
@@ -267,7 +267,7 @@ impl Engine {
             match files::read(path, &mut self.sources) {
                 Ok(text) => {
                     self.session.set_text(&module, &text);
-                    self.note_file(&module, path, text);
+                    self.register_file(&module, path, text);
                 }
                 Err(problem) => problems.push(*problem),
             }
@@ -280,31 +280,31 @@ impl Engine {
     // ---- places ----
 
     /// Maps a span of a module to the text that the span comes from.
-    pub(super) fn place(&self, module: &str, span: Span, label: String) -> Option<Place> {
+    pub(super) fn map_span(&self, module: &str, span: Span, label: String) -> Option<LabelledSpan> {
         let segments = self.segments.get(module)?;
         let nth = segments.partition_point(|s| s.span.start <= span.start).checked_sub(1)?;
         let segment = segments.get(nth)?;
         let shift = |at: u32| at.saturating_sub(segment.span.start).saturating_add(segment.offset);
-        Some(Place { source: segment.source, span: Span::new(shift(span.start), shift(span.end)), label })
+        Some(LabelledSpan { source: segment.source, span: Span::new(shift(span.start), shift(span.end)), label })
     }
 
-    fn problem(&self, module: &ModuleName, d: &Diagnostic) -> Problem {
+    fn problem_of_diagnostic(&self, module: &ModuleName, d: &Diagnostic) -> Problem {
         let mut problem = Problem::new(d.code, d.message.clone());
         problem.severity = d.severity;
         problem.help.clone_from(&d.help);
-        problem.places.extend(self.place(module, d.span, d.label.clone()));
+        problem.places.extend(self.map_span(module, d.span, d.label.clone()));
         for label in &d.related {
             let module = label.module.as_ref().unwrap_or(module);
-            problem.places.extend(self.place(module, label.span, label.message.clone()));
+            problem.places.extend(self.map_span(module, label.span, label.message.clone()));
         }
-        self.advised(problem)
+        self.with_advice(problem)
     }
 
     /// Converts a failure to problems. Its places are in its items, or in the text of `here` for an
     /// expression that is in no module.
-    fn failure(&self, failure: &Failure, here: &Here) -> Vec<Problem> {
+    fn problems_of_failure(&self, failure: &Failure, here: &RunLocation) -> Vec<Problem> {
         let place = |item: &GlobalName, span: Span, label: String| {
-            let mut place = self.place_in(item, span, here)?;
+            let mut place = self.place_in_item(item, span, here)?;
             place.label = label;
             Some(place)
         };
@@ -332,14 +332,14 @@ impl Engine {
     }
 
     /// Returns the place of a span in an item, or in the current expression.
-    pub(crate) fn place_in(&self, item: &GlobalName, span: Span, here: &Here) -> Option<Place> {
+    pub(crate) fn place_in_item(&self, item: &GlobalName, span: Span, here: &RunLocation) -> Option<LabelledSpan> {
         match here.source {
             Some((source, offset)) if *item == here.item => {
-                Some(Place { source, span: span.shift(offset), label: String::new() })
+                Some(LabelledSpan { source, span: span.shift(offset), label: String::new() })
             }
             _ => {
                 let start = self.session.item(item).map_or(0, |i| i.start);
-                self.place(&item.module, span.shift(start), String::new())
+                self.map_span(&item.module, span.shift(start), String::new())
             }
         }
     }
@@ -347,19 +347,24 @@ impl Engine {
     // ---- diagnostics ----
 
     /// Returns the problems of one module.
-    fn own_problems(&self, module: &ModuleName) -> Vec<Problem> {
+    fn problems_in(&self, module: &ModuleName) -> Vec<Problem> {
         let mut unread: BTreeMap<Span, (ModuleName, &Problem)> = BTreeMap::new();
         for missing in self.session.missing_imports_of(module) {
-            unread.extend(self.unreadable.get(&missing.module).map(|p| (missing.span, (missing.module, p))));
+            unread.extend(self.unreadable_modules.get(&missing.module).map(|p| (missing.span, (missing.module, p))));
         }
         let diagnostics = self.session.diagnostics(module);
-        diagnostics.iter().map(|d| self.with_reason(module, d, unread.get(&d.span))).collect()
+        diagnostics.iter().map(|d| self.problem_with_reason(module, d, unread.get(&d.span))).collect()
     }
 
     /// Converts a diagnostic. For a missing module whose file could not be read, the reason
     /// replaces its message.
-    fn with_reason(&self, module: &ModuleName, d: &Diagnostic, why: Option<&(ModuleName, &Problem)>) -> Problem {
-        let mut problem = self.problem(module, d);
+    fn problem_with_reason(
+        &self,
+        module: &ModuleName,
+        d: &Diagnostic,
+        why: Option<&(ModuleName, &Problem)>,
+    ) -> Problem {
+        let mut problem = self.problem_of_diagnostic(module, d);
         if let (Code::E0102, Some((missing, reason))) = (d.code, why) {
             problem.message.clone_from(&reason.message);
             problem.code = reason.code;
@@ -376,22 +381,22 @@ impl Engine {
 
     /// Returns the problems of the modules and, before them, those of the modules that they import.
     pub(crate) fn problems(&self, modules: &[ModuleName]) -> Vec<Problem> {
-        self.modules_of(modules).iter().flat_map(|m| self.own_problems(m)).collect()
+        self.import_closure(modules).iter().flat_map(|m| self.problems_in(m)).collect()
     }
 
     /// Returns warnings about adjoints whose cost grows without bound relative to their functions,
     /// for the same modules in the same order.
-    pub(crate) fn grad_costs(&self, modules: &[ModuleName]) -> Vec<Problem> {
-        let modules = self.modules_of(modules).into_iter();
+    pub(crate) fn gradient_cost_warnings(&self, modules: &[ModuleName]) -> Vec<Problem> {
+        let modules = self.import_closure(modules).into_iter();
         let of = |m: ModuleName| {
             self.session.adjoint_cost_warnings(&m).into_iter().map(move |d| (m.clone(), d)).collect::<Vec<_>>()
         };
-        modules.flat_map(of).map(|(m, d)| self.problem(&m, &d)).collect()
+        modules.flat_map(of).map(|(m, d)| self.problem_of_diagnostic(&m, &d)).collect()
     }
 
     /// Returns the modules and their transitive imports in postorder: each module after its
     /// imports.
-    fn modules_of(&self, modules: &[ModuleName]) -> Vec<ModuleName> {
+    fn import_closure(&self, modules: &[ModuleName]) -> Vec<ModuleName> {
         let mut order = Vec::new();
         let mut seen: HashSet<ModuleName> = HashSet::new();
         // The depth-first search meets a module twice: before and after its imports.
@@ -400,7 +405,7 @@ impl Engine {
             if after {
                 order.push(next);
             } else if seen.insert(next.clone()) {
-                let imports = self.imports(&next);
+                let imports = self.imported_modules(&next);
                 open.push((next, true));
                 open.extend(imports.into_iter().rev().map(|m| (m, false)));
             }
@@ -408,10 +413,10 @@ impl Engine {
         order
     }
 
-    fn imports(&self, module: &ModuleName) -> Vec<ModuleName> {
+    fn imported_modules(&self, module: &ModuleName) -> Vec<ModuleName> {
         let items = self.session.items(module);
         let names = items.iter().filter(|i| i.kind == ItemKind::Import).map(|i| &i.name);
-        names.filter_map(|name| self.session.view().import(module, name)).collect()
+        names.filter_map(|name| self.session.view().imported_module(module, name)).collect()
     }
 
     /// Returns the problems in the segment of a module that begins at `offset` of `source`.
@@ -422,10 +427,10 @@ impl Engine {
         };
         let inside = |p: &Problem| {
             let end = segment.offset.saturating_add(segment.span.end.saturating_sub(segment.span.start));
-            let at = |place: &Place| place.source == source && (offset..=end).contains(&place.span.start);
+            let at = |place: &LabelledSpan| place.source == source && (offset..=end).contains(&place.span.start);
             p.places.first().is_some_and(at)
         };
-        self.own_problems(module).into_iter().filter(inside).collect()
+        self.problems_in(module).into_iter().filter(inside).collect()
     }
 
     // ---- running ----
@@ -433,12 +438,16 @@ impl Engine {
     /// Runs the `let` and `do` items of a module in order, and passes the values of the `do` items
     /// to `shown`. The `let` items of imported modules are computed just before the first item that
     /// needs them. Those that no item needs are never computed.
-    pub(crate) fn run_items(&mut self, module: &ModuleName, shown: &dyn Fn(&Evaluated)) -> Result<(), Vec<Problem>> {
+    pub(crate) fn run_items(
+        &mut self,
+        module: &ModuleName,
+        shown: &dyn Fn(&EvaluatedValue),
+    ) -> Result<(), Vec<Problem>> {
         for item in self.session.items(module) {
             if !matches!(item.kind, ItemKind::Let | ItemKind::Do) {
                 continue;
             }
-            self.compute_imported(module, &self.uses(&item))?;
+            self.compute_imported_lets(module, &self.uses(&item))?;
             let value = self.run_item(&item)?;
             if item.kind == ItemKind::Do {
                 value.iter().filter(|v| !v.is_silent()).for_each(shown);
@@ -448,15 +457,15 @@ impl Engine {
     }
 
     /// Computes the `let` items of other modules that `names` of this module need.
-    fn compute_imported(&mut self, module: &ModuleName, names: &BTreeSet<GlobalName>) -> Result<(), Vec<Problem>> {
-        let mut needs = self.closure(names);
+    fn compute_imported_lets(&mut self, module: &ModuleName, names: &BTreeSet<GlobalName>) -> Result<(), Vec<Problem>> {
+        let mut needs = self.dependency_closure(names);
         needs.retain(|item| item.module != *module);
         self.compute_lets(&needs)
     }
 
     fn compute_lets(&mut self, items: &[ItemRef]) -> Result<(), Vec<Problem>> {
         for item in items.iter().filter(|i| i.kind == ItemKind::Let) {
-            if !self.defined(item).iter().all(|name| self.values.contains_key(name)) {
+            if !self.defined_names(item).iter().all(|name| self.values.contains_key(name)) {
                 self.run_item(item)?;
             }
         }
@@ -464,13 +473,13 @@ impl Engine {
     }
 
     /// Runs an item. Keeps the values of a `let`; returns the value of a `do`.
-    fn run_item(&mut self, item: &ItemRef) -> Result<Option<Evaluated>, Vec<Problem>> {
+    fn run_item(&mut self, item: &ItemRef) -> Result<Option<EvaluatedValue>, Vec<Problem>> {
         let Some(checked) = self.session.checked_item(item) else { return Ok(None) };
-        let here = Here { item: item.global.clone(), name: "do", source: None };
+        let here = RunLocation { item: item.global.clone(), name: "do", source: None };
         let body = Arc::clone(&checked.body);
         let (value, _) = self.run_body(&body, &here)?;
         if item.kind != ItemKind::Let {
-            return Ok(Some(self.evaluated(value, &checked.result, body.acts())));
+            return Ok(Some(self.evaluated_value(value, &checked.result, body.has_effects())));
         }
         if let Value::Tuple(values) = value {
             for ((name, _), value) in checked.exports.iter().zip(values.values()) {
@@ -481,55 +490,58 @@ impl Engine {
         Ok(None)
     }
 
-    fn run_body(&mut self, body: &Arc<Body>, here: &Here) -> Result<(Value, LocalFrame), Vec<Problem>> {
-        self.within_budget(body, here)?;
+    fn run_body(&mut self, body: &Arc<TypedBody>, here: &RunLocation) -> Result<(Value, LocalFrame), Vec<Problem>> {
+        self.check_budget(body, here)?;
         self.interpret(here, |interp, _| interp.eval_body(&here.item, body))
     }
 
     fn interpret<T>(
         &mut self,
-        here: &Here,
+        here: &RunLocation,
         f: impl FnOnce(&mut Interp<'_>, &CompiledEvaluator<'_>) -> Result<T, Box<Failure>>,
     ) -> Result<T, Vec<Problem>> {
         let (result, counts) = {
             let program = SessionProgram::new(&self.session, &self.values);
             let globals = |name: &GlobalName| self.values.get(name).cloned();
-            let outside = |why: &NoCoreForm, of: Option<Derivative>| self.tell_outside(why, of.is_some(), here);
-            let generated = CompiledEvaluator::new(&self.session, &globals, self.programs(), &outside);
-            let mut host = Console { out: self.out, start: self.start, engine: self, here };
-            let mut interp = Interp::new(&program, &mut host, self.limits, &interrupt::STOP);
-            if self.counting {
+            let outside = |why: &NoCoreForm, of: Option<Derivative>| self.report_fallback(why, of.is_some(), here);
+            let generated = CompiledEvaluator::new(&self.session, &globals, self.executables(), &outside);
+            let mut host = EngineHost { out: self.out, start_time: self.start_time, engine: self, location: here };
+            let mut interp = Interp::new(&program, &mut host, self.limits, &interrupt::STOP_REQUESTED);
+            if self.count_runs {
                 interp.start_counting();
             }
             if self.trap_nan {
                 interp.trap_nan();
             }
-            if !self.plain {
+            if !self.interpret_only {
                 interp.offload_expressions(&generated);
             }
-            interp.set_report_flag(&progress::ASKED);
+            interp.set_report_flag(&progress::REPORT_REQUESTED);
             (f(&mut interp, &generated), interp.counts())
         };
         self.counts.work = self.counts.work.saturating_add(counts.work);
         self.counts.tests = self.counts.tests.saturating_add(counts.tests);
         self.counts.iterations = self.counts.iterations.saturating_add(counts.iterations);
-        result.map_err(|failure| self.failure(&failure, here))
+        result.map_err(|failure| self.problems_of_failure(&failure, here))
     }
 
     /// Returns a new set of executables, compiled by the JIT if it supports this processor.
-    fn programs(&self) -> ExecutableCache {
-        let jit = self.jit.get_or_init(|| Jit::new(self.threads).ok().map(Arc::new)).clone();
-        jit.map_or_else(ExecutableCache::default, |jit| ExecutableCache::with_backend(jit)).with_clock(clock)
+    fn executables(&self) -> ExecutableCache {
+        let jit = self.jit.get_or_init(|| Jit::new(self.thread_count).ok().map(Arc::new)).clone();
+        jit.map_or_else(ExecutableCache::default, |jit| ExecutableCache::with_backend(jit)).with_clock(monotonic_time)
     }
 
     /// Reports, once per definition, that it (or a derivative through it) is left to the
     /// interpreter, and why.
-    fn tell_outside(&self, why: &NoCoreForm, derivative: bool, here: &Here) {
+    fn report_fallback(&self, why: &NoCoreForm, derivative: bool, here: &RunLocation) {
         // The checker reports errors, and an effect is no news. A derivative that exceeds the
         // memory limit is reported when it is computed.
         let plain = !derivative
             && matches!(why.reason, NoCoreFormReason::Effect | NoCoreFormReason::Errors | NoCoreFormReason::Memory);
-        if plain || self.silent || self.out.is_json() || !self.told.borrow_mut().insert((why.item.clone(), derivative))
+        if plain
+            || self.suppress_output
+            || self.out.is_json()
+            || !self.reported_fallbacks.borrow_mut().insert((why.item.clone(), derivative))
         {
             return;
         }
@@ -540,14 +552,14 @@ impl Engine {
             false => format!("`{}`", why.item.name),
         };
         // The reader does not know the lines of the library, so no place is shown.
-        let place = if library { None } else { self.place_in(&why.item, why.span, here) };
+        let place = if library { None } else { self.place_in_item(&why.item, why.span, here) };
         let what = match derivative {
             true if name.starts_with('`') => format!("derivatives of {name} are"),
             true => format!("derivatives of a function in {name} are"),
             false => format!("{name} is"),
         };
         let text = format!("{what} left to the interpreter: there is {}", why.reason.phrase());
-        self.out.note(&report::note(&text, place.as_ref(), &self.sources));
+        self.out.note(&report::render_note(&text, place.as_ref(), &self.sources));
     }
 
     /// Calls `main` with fitted arguments.
@@ -555,37 +567,38 @@ impl Engine {
         &mut self,
         module: &ModuleName,
         signature: &Signature,
-        fitted: &Fitted,
-    ) -> Result<Evaluated, Vec<Problem>> {
+        fitted: &FittedArguments,
+    ) -> Result<EvaluatedValue, Vec<Problem>> {
         let main = GlobalName::new(module, "main");
-        let here = Here { item: main.clone(), name: "main", source: None };
-        self.compute_imported(module, &BTreeSet::from([main.clone()]))?;
-        let (instance, arguments) = self.given(signature, fitted);
+        let here = RunLocation { item: main.clone(), name: "main", source: None };
+        self.compute_imported_lets(module, &BTreeSet::from([main.clone()]))?;
+        let (instance, arguments) = self.call_arguments(signature, fitted);
         let value = self.interpret(&here, |interp, _| interp.call(&main, instance, arguments))?;
         let ty = types::with_sizes(&signature.result, &fitted.sizes);
         // A `main` that returns `()` runs for its checks, so its unit value is not shown.
-        Ok(self.evaluated(value, &ty, true))
+        Ok(self.evaluated_value(value, &ty, true))
     }
 
     /// Converts fitted sizes and arguments to the instance and values of a call.
-    fn given(&self, signature: &Signature, fitted: &Fitted) -> (RuntimeInstance, Vec<Value>) {
+    fn call_arguments(&self, signature: &Signature, fitted: &FittedArguments) -> (RuntimeInstance, Vec<Value>) {
         let sizes = signature.sizes.iter().zip(&fitted.sizes);
         let sizes = sizes.filter(|(s, _)| s.source == SizeSource::Implicit).map(|(_, n)| *n).collect();
         let arguments = signature.params.iter().zip(&fitted.arguments);
-        let arguments = arguments.map(|((_, ty), datum)| self.value(datum, &types::with_sizes(ty, &fitted.sizes)));
+        let arguments =
+            arguments.map(|((_, ty), datum)| self.datum_value(datum, &types::with_sizes(ty, &fitted.sizes)));
         (RuntimeInstance { types: Arc::from([]), sizes }, arguments.collect())
     }
 
-    pub(crate) fn value(&self, datum: &Datum, ty: &Type) -> Value {
-        types::value(datum, ty, &|name| self.session.type_info(name), &|name| self.number(name))
+    pub(crate) fn datum_value(&self, datum: &Datum, ty: &Type) -> Value {
+        types::value_of_datum(datum, ty, &|name| self.session.type_info(name), &|name| self.global_integer(name))
     }
 
-    fn evaluated(&self, value: Value, ty: &Type, acts: bool) -> Evaluated {
-        let ty = types::concrete(ty, Some(&value), &|name| self.number(name));
-        Evaluated { value, ty, acts }
+    fn evaluated_value(&self, value: Value, ty: &Type, acts: bool) -> EvaluatedValue {
+        let ty = types::with_value_sizes(ty, Some(&value), &|name| self.global_integer(name));
+        EvaluatedValue { value, ty, has_effects: acts }
     }
 
-    fn number(&self, name: &GlobalName) -> Option<i64> {
+    fn global_integer(&self, name: &GlobalName) -> Option<i64> {
         self.values.get(name)?.as_i64()
     }
 
@@ -600,58 +613,60 @@ impl Engine {
         source: SourceId,
         offset: u32,
         checked: &mut dyn FnMut(),
-    ) -> Result<Evaluated, Vec<Problem>> {
-        let ready = self.ready(module, text, source, offset)?;
+    ) -> Result<EvaluatedValue, Vec<Problem>> {
+        let ready = self.prepare(module, text, source, offset)?;
         checked();
-        self.compute_lets(&ready.needs)?;
-        self.run_ready(&ready)
+        self.compute_lets(&ready.required_items)?;
+        self.run_prepared(&ready)
     }
 
     /// Checks an expression and prepares it to run. Returns the errors in it, or in the items that
     /// it needs.
-    pub(crate) fn ready(
+    pub(crate) fn prepare(
         &mut self,
         module: &ModuleName,
         text: &str,
         source: SourceId,
         offset: u32,
-    ) -> Result<Ready, Vec<Problem>> {
+    ) -> Result<ReadyExpression, Vec<Problem>> {
         let expression = self.session.check_expression(module, text);
-        let places = |d: &Diagnostic| self.advised(crate::problem::of_diagnostic(&d.clone().shift(offset), source));
+        let places =
+            |d: &Diagnostic| self.with_advice(crate::problem::from_diagnostic(&d.clone().shift(offset), source));
         let problems: Vec<Problem> = expression.diagnostics.iter().map(places).collect();
         if problems.iter().any(Problem::is_error) {
             return Err(problems);
         }
-        self.out.warn(&problems, &self.sources);
+        self.out.report_warnings(&problems, &self.sources);
         let Some(checked) = expression.checked else { return Err(Vec::new()) };
         if checked.body.root.is_none() {
-            return Err(self.errors_in(module));
+            return Err(self.errors_in_module(module));
         }
-        let needs = self.closure(&expression.resolved.uses);
-        let errors = self.errors_of(&needs);
+        let needs = self.dependency_closure(&expression.resolved.referenced_items);
+        let errors = self.errors_in_items(&needs);
         if !errors.is_empty() {
             return Err(errors);
         }
-        let here = Here { item: GlobalName::new(module, "do 0"), name: "the input", source: Some((source, offset)) };
-        Ok(Ready { body: checked.body, needs, here })
+        let here =
+            RunLocation { item: GlobalName::new(module, "do 0"), name: "the input", source: Some((source, offset)) };
+        Ok(ReadyExpression { body: checked.body, required_items: needs, location: here })
     }
 
     /// Computes the `let` items that an expression needs.
-    pub(crate) fn compute_needs(&mut self, ready: &Ready) -> Result<(), Vec<Problem>> {
-        self.compute_lets(&ready.needs)
+    pub(crate) fn compute_required(&mut self, ready: &ReadyExpression) -> Result<(), Vec<Problem>> {
+        self.compute_lets(&ready.required_items)
     }
 
     /// Runs an expression. The caller must first call `compute_needs`.
-    pub(crate) fn run_ready(&mut self, ready: &Ready) -> Result<Evaluated, Vec<Problem>> {
+    pub(crate) fn run_prepared(&mut self, ready: &ReadyExpression) -> Result<EvaluatedValue, Vec<Problem>> {
         let ty = ready.body.root.map(|root| ready.body.nodes[root].ty.clone());
-        let (value, _) = self.run_body(&ready.body, &ready.here)?;
-        Ok(self.evaluated(value, &ty.unwrap_or(Type::Error), ready.body.acts()))
+        let (value, _) = self.run_body(&ready.body, &ready.location)?;
+        Ok(self.evaluated_value(value, &ty.unwrap_or(Type::Error), ready.body.has_effects()))
     }
 
     /// Computes a `let` and the `let` items that it needs.
-    pub(crate) fn compute(&mut self, name: &GlobalName) -> Result<(), Vec<Problem>> {
-        let closure = self.closure(&BTreeSet::from([name.clone()]));
-        let errors = self.errors_of(&closure);
+    pub(crate) fn compute_let(&mut self, name: &GlobalName) -> Result<(), Vec<Problem>> {
+        let closure = self.dependency_closure(&BTreeSet::from([name.clone()]));
+        let errors = self.errors_in_items(&closure);
         if !errors.is_empty() {
             return Err(errors);
         }
@@ -661,29 +676,29 @@ impl Engine {
     // ---- values ----
 
     /// Returns the value of a `let`, if it has been computed.
-    pub(crate) fn global_value(&self, name: &GlobalName) -> Option<Evaluated> {
+    pub(crate) fn global_value(&self, name: &GlobalName) -> Option<EvaluatedValue> {
         let value = self.values.get(name)?.clone();
         let ty = self.session.let_type(name)?;
-        Some(self.evaluated(value, &ty, false))
+        Some(self.evaluated_value(value, &ty, false))
     }
 
     /// Stores a value under a name.
-    pub(crate) fn keep(&mut self, name: &GlobalName, value: Value) {
+    pub(crate) fn store_value(&mut self, name: &GlobalName, value: Value) {
         self.values.insert(name.clone(), value);
     }
 
     /// Drops the values of `names`, and returns those that had been computed.
-    pub(crate) fn forget(&mut self, names: &BTreeSet<GlobalName>) -> Vec<(GlobalName, Value)> {
+    pub(crate) fn drop_values(&mut self, names: &BTreeSet<GlobalName>) -> Vec<(GlobalName, Value)> {
         names.iter().filter_map(|name| self.values.remove_entry(name)).collect()
     }
 }
 
-impl fit::Types for Engine {
-    fn info(&self, name: &GlobalName) -> Option<Arc<TypeInfo>> {
+impl fit::TypeEnvironment for Engine {
+    fn type_info(&self, name: &GlobalName) -> Option<Arc<TypeInfo>> {
         self.session.type_info(name)
     }
 
-    fn global(&self, name: &GlobalName) -> Option<i64> {
-        self.number(name)
+    fn global_integer(&self, name: &GlobalName) -> Option<i64> {
+        self.global_integer(name)
     }
 }

@@ -6,31 +6,31 @@ use lang_core::base::GlobalName;
 use lang_core::runtime::{RuntimeInstance, Value};
 use lang_core::types::ty::{Signature, Type};
 
-use super::{Engine, Evaluated, Here};
-use crate::fit::Fitted;
+use super::{Engine, EvaluatedValue, RunLocation};
+use crate::fit::FittedArguments;
 use crate::problem::Problem;
 use crate::types;
 
 impl Engine {
     /// Calls a definition repeatedly with fitted arguments. After each call, `again` receives the
     /// run time and the time to make code in that call. The loop ends if `again` returns false.
-    pub(crate) fn call_timed(
+    pub(crate) fn call_fitted_repeatedly(
         &mut self,
         def: &GlobalName,
         signature: &Signature,
-        fitted: &Fitted,
+        fitted: &FittedArguments,
         again: &mut dyn FnMut(Duration, Duration) -> bool,
-    ) -> Result<Evaluated, Vec<Problem>> {
-        let (instance, arguments) = self.given(signature, fitted);
-        let value = self.timed(def, None, &instance, &arguments, again)?;
+    ) -> Result<EvaluatedValue, Vec<Problem>> {
+        let (instance, arguments) = self.call_arguments(signature, fitted);
+        let value = self.call_repeatedly(def, None, &instance, &arguments, again)?;
         let ty = types::with_sizes(&signature.result, &fitted.sizes);
-        Ok(self.evaluated(value, &ty, true))
+        Ok(self.evaluated_value(value, &ty, true))
     }
 
     /// Calls a definition, or `function` derived from it, repeatedly. After each call, `again`
     /// receives the run time and the time to make code in that call. The loop ends if `again`
     /// returns false.
-    pub(crate) fn timed(
+    pub(crate) fn call_repeatedly(
         &mut self,
         def: &GlobalName,
         function: Option<&Value>,
@@ -38,7 +38,7 @@ impl Engine {
         arguments: &[Value],
         again: &mut dyn FnMut(Duration, Duration) -> bool,
     ) -> Result<Value, Vec<Problem>> {
-        let here = Here { item: def.clone(), name: "the function", source: None };
+        let here = RunLocation { item: def.clone(), name: "the function", source: None };
         self.interpret(&here, |interp, generated| {
             loop {
                 let (begun, made) = (Instant::now(), generated.preparation_time());
@@ -56,7 +56,7 @@ impl Engine {
 
     /// Returns the gradient of a definition with respect to its arguments, as a function with
     /// parameters of `types`.
-    pub(crate) fn gradient(&mut self, def: &GlobalName, types: &[Type]) -> Result<Value, Vec<Problem>> {
+    pub(crate) fn gradient_function(&mut self, def: &GlobalName, types: &[Type]) -> Result<Value, Vec<Problem>> {
         let is_plain = self.signature(def).is_some_and(|s| s.sizes.is_empty() && s.type_params.is_empty());
         // The parameter names must not shadow the definition.
         let letter = if def.name.starts_with('a') { 'b' } else { 'a' };

@@ -6,15 +6,15 @@
 //! on the amount of data, not on its values.
 
 mod bins;
-mod mosaic;
-mod picture;
-mod plan;
-mod scale;
+mod drawing_plan;
+mod plot_axis;
+mod plot_file;
 mod screen;
-mod sheet;
-mod terminal;
-mod thin;
-mod tiles;
+mod text_plot;
+mod text_tiles;
+mod thinning;
+mod tile_grid;
+mod vector_drawing;
 
 #[cfg(test)]
 mod tests;
@@ -25,57 +25,57 @@ use lang_core::base::Code;
 use lang_core::resolve::forms::PlotOption;
 use lang_core::runtime::{Figure, Refusal};
 
-pub(crate) use picture::Format;
-pub(crate) use screen::{Depth, Screen};
+pub(crate) use plot_file::PlotFormat;
+pub(crate) use screen::{ColorDepth, PlotScreen};
 
 /// The lines of a plot in a terminal.
-pub(crate) const LINES: u16 = 20;
+pub(crate) const DEFAULT_LINES: u16 = 20;
 
 /// The columns of a plot if the terminal's width is unknown.
-pub(crate) const COLUMNS: u16 = 80;
+pub(crate) const DEFAULT_COLUMNS: u16 = 80;
 
 /// The valid widths and heights of a plot on a screen.
-const SCREEN: (std::ops::RangeInclusive<i64>, std::ops::RangeInclusive<i64>) = (30..=400, 8..=200);
+const SCREEN_RANGES: (std::ops::RangeInclusive<i64>, std::ops::RangeInclusive<i64>) = (30..=400, 8..=200);
 
 /// Clamps a width to the valid range of a screen.
-pub(crate) fn columns(wanted: usize) -> u16 {
+pub(crate) fn clamp_columns(wanted: usize) -> u16 {
     let wanted = i64::try_from(wanted).unwrap_or(i64::MAX);
-    u16::try_from(wanted.clamp(*SCREEN.0.start(), *SCREEN.0.end())).unwrap_or(COLUMNS)
+    u16::try_from(wanted.clamp(*SCREEN_RANGES.0.start(), *SCREEN_RANGES.0.end())).unwrap_or(DEFAULT_COLUMNS)
 }
 
 /// Draws a figure as lines of text.
-pub(crate) fn shown(figure: &Figure, mut screen: Screen) -> Result<String, Refusal> {
-    let plan = plan::plan(figure).map_err(refused)?;
-    if let Some(width) = side(figure, PlotOption::Width, &SCREEN.0, "columns")? {
+pub(crate) fn draw_text(figure: &Figure, mut screen: PlotScreen) -> Result<String, Refusal> {
+    let plan = drawing_plan::plan_figure(figure).map_err(plot_refusal)?;
+    if let Some(width) = side_option(figure, PlotOption::Width, &SCREEN_RANGES.0, "columns")? {
         screen.width = width;
     }
-    if let Some(height) = side(figure, PlotOption::Height, &SCREEN.1, "lines")? {
+    if let Some(height) = side_option(figure, PlotOption::Height, &SCREEN_RANGES.1, "lines")? {
         screen.height = height;
     }
-    Ok(terminal::draw(&plan, screen))
+    Ok(text_plot::draw_text_plot(&plan, screen))
 }
 
 /// Draws a figure as the bytes of a file. Also returns remarks about the omitted parts.
-pub(crate) fn file(figure: &Figure, format: Format) -> Result<(Vec<u8>, Vec<String>), Refusal> {
-    let plan = plan::plan(figure).map_err(refused)?;
-    let width = side(figure, PlotOption::Width, &picture::SIDES, "pixels")?;
-    let height = side(figure, PlotOption::Height, &picture::SIDES, "pixels")?;
-    let bytes = picture::draw(&plan, format, (width, height)).map_err(|why| Refusal::new(Code::E0514, why))?;
-    let without = (format == Format::Png).then(|| picture::without_letters(&plan)).flatten();
+pub(crate) fn draw_file(figure: &Figure, format: PlotFormat) -> Result<(Vec<u8>, Vec<String>), Refusal> {
+    let plan = drawing_plan::plan_figure(figure).map_err(plot_refusal)?;
+    let width = side_option(figure, PlotOption::Width, &plot_file::SIDE_RANGE, "pixels")?;
+    let height = side_option(figure, PlotOption::Height, &plot_file::SIDE_RANGE, "pixels")?;
+    let bytes = plot_file::draw_plan(&plan, format, (width, height)).map_err(|why| Refusal::new(Code::E0514, why))?;
+    let without = (format == PlotFormat::Png).then(|| plot_file::missing_glyphs(&plan)).flatten();
     let mut notes = plan.notes;
     notes.extend(without);
     Ok((bytes, notes))
 }
 
 /// Returns the format for the extension of a file name.
-pub(crate) fn format(path: &Path, file: &str) -> Result<Format, Refusal> {
-    Format::of(path).ok_or_else(|| {
-        let message = format!("`{}` is no file for a plot", plan::clean(file));
-        refused((message, "a plot is written as .svg or .png"))
+pub(crate) fn file_format(path: &Path, file: &str) -> Result<PlotFormat, Refusal> {
+    PlotFormat::from_path(path).ok_or_else(|| {
+        let message = format!("`{}` is no file for a plot", drawing_plan::sanitise(file));
+        plot_refusal((message, "a plot is written as .svg or .png"))
     })
 }
 
-fn side(
+fn side_option(
     figure: &Figure,
     option: PlotOption,
     range: &std::ops::RangeInclusive<i64>,
@@ -92,7 +92,7 @@ fn side(
     }
 }
 
-fn refused((message, help): (String, &'static str)) -> Refusal {
+fn plot_refusal((message, help): (String, &'static str)) -> Refusal {
     let mut refusal = Refusal::new(Code::E0514, message);
     refusal.help = Some(help.to_owned());
     refusal

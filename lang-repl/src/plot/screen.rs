@@ -9,11 +9,11 @@ use ratatui_core::text::Span;
 use ratatui_core::widgets::Widget as _;
 use ratatui_widgets::canvas::{Canvas, Painter, Shape};
 
-use super::tiles;
+use super::tile_grid;
 
 /// The colours that a terminal supports.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Depth {
+pub(crate) enum ColorDepth {
     None,
     /// The 256 colours of most terminals.
     Indexed,
@@ -23,15 +23,15 @@ pub(crate) enum Depth {
 
 /// The size and colours of the screen for a plot.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Screen {
+pub(crate) struct PlotScreen {
     pub(crate) width: u16,
     pub(crate) height: u16,
-    pub(crate) depth: Depth,
+    pub(crate) depth: ColorDepth,
 }
 
 /// A rectangle of a page: column and line of its upper left corner, columns, lines.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Area {
+pub(super) struct CellArea {
     pub(super) left: u16,
     pub(super) top: u16,
     pub(super) width: u16,
@@ -39,13 +39,13 @@ pub(super) struct Area {
 }
 
 /// A raster of characters.
-pub(super) struct Page {
+pub(super) struct CharacterRaster {
     buffer: Buffer,
-    depth: Depth,
+    depth: ColorDepth,
 }
 
-impl Page {
-    pub(super) fn new(width: u16, height: u16, depth: Depth) -> Self {
+impl CharacterRaster {
+    pub(super) fn new(width: u16, height: u16, depth: ColorDepth) -> Self {
         Self { buffer: Buffer::empty(Rect::new(0, 0, width, height)), depth }
     }
 
@@ -54,15 +54,21 @@ impl Page {
     }
 
     /// Sets a character.
-    pub(super) fn put(&mut self, x: u16, y: u16, c: char, color: Option<Color>) {
+    pub(super) fn set_char(&mut self, x: u16, y: u16, c: char, color: Option<Color>) {
         if let Some(cell) = self.buffer.cell_mut((x, y)) {
             cell.set_char(c).set_fg(color.unwrap_or(Color::Reset)).set_bg(Color::Reset);
         }
     }
 
     /// Shows two colours in one cell, one above the other.
-    pub(super) fn halves(&mut self, x: u16, y: u16, above: Option<tiles::Color>, below: Option<tiles::Color>) {
-        let color = |[r, g, b]: tiles::Color| Color::Rgb(r, g, b);
+    pub(super) fn set_half_blocks(
+        &mut self,
+        x: u16,
+        y: u16,
+        above: Option<tile_grid::Rgb>,
+        below: Option<tile_grid::Rgb>,
+    ) {
+        let color = |[r, g, b]: tile_grid::Rgb| Color::Rgb(r, g, b);
         let Some(cell) = self.buffer.cell_mut((x, y)) else { return };
         match (above, below) {
             (None, None) => {}
@@ -73,30 +79,30 @@ impl Page {
     }
 
     /// Writes text from a column on, in at most `most` columns.
-    pub(super) fn write(&mut self, x: u16, y: u16, text: &str, most: u16, color: Option<Color>) {
+    pub(super) fn write_text(&mut self, x: u16, y: u16, text: &str, most: u16, color: Option<Color>) {
         if y < self.buffer.area.height && x < self.buffer.area.width {
             let style = color.map_or_else(Style::default, |c| Style::default().fg(c));
-            self.buffer.set_stringn(x, y, cut(text, most), usize::from(most), style);
+            self.buffer.set_stringn(x, y, truncate_text(text, most), usize::from(most), style);
         }
     }
 
     /// Writes text centred at a column, inside the page.
-    pub(super) fn center(&mut self, middle: u16, y: u16, text: &str) {
-        let text = cut(text, self.width());
-        let width = columns(&text);
+    pub(super) fn write_centered(&mut self, middle: u16, y: u16, text: &str) {
+        let text = truncate_text(text, self.width());
+        let width = text_columns(&text);
         let left = middle.saturating_sub(width / 2).min(self.width().saturating_sub(width));
-        self.write(left, y, &text, width, None);
+        self.write_text(left, y, &text, width, None);
     }
 
     /// Paints Braille dots, two by four per character.
-    pub(super) fn paint(&mut self, area: Area, shape: &DotsOf<'_>, color: Option<Color>) {
-        let shape = Dots { shape, color: color.unwrap_or(Color::Reset) };
+    pub(super) fn paint_dots(&mut self, area: CellArea, shape: &DotPainter<'_>, color: Option<Color>) {
+        let shape = DotShape { shape, color: color.unwrap_or(Color::Reset) };
         let rect = Rect::new(area.left, area.top, area.width, area.height);
         Canvas::default().paint(|context| context.draw(&shape)).render(rect, &mut self.buffer);
     }
 
     /// Returns the lines without trailing blanks.
-    pub(super) fn text(&self) -> String {
+    pub(super) fn to_text(&self) -> String {
         let mut out = String::new();
         for y in 0..self.buffer.area.height {
             let cells: Vec<_> = (0..self.buffer.area.width).filter_map(|x| self.buffer.cell((x, y))).collect();
@@ -110,20 +116,20 @@ impl Page {
                     continue;
                 }
                 let wanted = if cell.symbol() == " " { (now.0, cell.bg) } else { (cell.fg, cell.bg) };
-                self.change(&mut out, &mut now, wanted);
+                self.change_colors(&mut out, &mut now, wanted);
                 out.push_str(cell.symbol());
                 // A wide character takes the cells after it.
-                skip = columns(cell.symbol()).saturating_sub(1);
+                skip = text_columns(cell.symbol()).saturating_sub(1);
             }
-            self.change(&mut out, &mut now, (Color::Reset, Color::Reset));
+            self.change_colors(&mut out, &mut now, (Color::Reset, Color::Reset));
             out.push('\n');
         }
         out
     }
 
     /// Writes the escape sequences that change to the wanted colours.
-    fn change(&self, out: &mut String, now: &mut (Color, Color), wanted: (Color, Color)) {
-        if self.depth == Depth::None || *now == wanted {
+    fn change_colors(&self, out: &mut String, now: &mut (Color, Color), wanted: (Color, Color)) {
+        if self.depth == ColorDepth::None || *now == wanted {
             return;
         }
         if wanted == (Color::Reset, Color::Reset) {
@@ -135,8 +141,8 @@ impl Page {
                 }
                 let _ = match (color, self.depth) {
                     (Color::Indexed(n), _) => write!(out, "\x1b[{kind};5;{n}m"),
-                    (Color::Rgb(r, g, b), Depth::Full) => write!(out, "\x1b[{kind};2;{r};{g};{b}m"),
-                    (Color::Rgb(r, g, b), _) => write!(out, "\x1b[{kind};5;{}m", nearest(r, g, b)),
+                    (Color::Rgb(r, g, b), ColorDepth::Full) => write!(out, "\x1b[{kind};2;{r};{g};{b}m"),
+                    (Color::Rgb(r, g, b), _) => write!(out, "\x1b[{kind};5;{}m", nearest_indexed_color(r, g, b)),
                     _ => write!(out, "\x1b[{}m", kind + 1),
                 };
             }
@@ -146,7 +152,7 @@ impl Page {
 }
 
 /// Returns the nearest of the 256 colours: a cube of six levels, and greys.
-fn nearest(r: u8, g: u8, b: u8) -> u8 {
+fn nearest_indexed_color(r: u8, g: u8, b: u8) -> u8 {
     const LEVELS: [u8; 6] = [0, 95, 135, 175, 215, 255];
     let level = |x: u8| {
         let far = |n: &u8| LEVELS.get(usize::from(*n)).map_or(u8::MAX, |level| level.abs_diff(x));
@@ -164,19 +170,19 @@ fn nearest(r: u8, g: u8, b: u8) -> u8 {
 }
 
 /// Returns the number of columns of a text.
-pub(super) fn columns(text: &str) -> u16 {
+pub(super) fn text_columns(text: &str) -> u16 {
     u16::try_from(Span::raw(text).width()).unwrap_or(u16::MAX)
 }
 
 /// Cuts a text to `most` columns, with an ellipsis.
-fn cut(text: &str, most: u16) -> String {
-    if columns(text) <= most {
+fn truncate_text(text: &str, most: u16) -> String {
+    if text_columns(text) <= most {
         return text.to_owned();
     }
     let mut short = String::new();
     for c in text.chars() {
         short.push(c);
-        if columns(&short) + 1 > most {
+        if text_columns(&short) + 1 > most {
             short.pop();
             break;
         }
@@ -186,14 +192,14 @@ fn cut(text: &str, most: u16) -> String {
 }
 
 /// A function that calls its argument with each dot to paint.
-type DotsOf<'a> = dyn Fn(&mut dyn FnMut(usize, usize)) + 'a;
+type DotPainter<'a> = dyn Fn(&mut dyn FnMut(usize, usize)) + 'a;
 
-struct Dots<'a> {
-    shape: &'a DotsOf<'a>,
+struct DotShape<'a> {
+    shape: &'a DotPainter<'a>,
     color: Color,
 }
 
-impl Shape for Dots<'_> {
+impl Shape for DotShape<'_> {
     fn draw(&self, painter: &mut Painter<'_, '_>) {
         (self.shape)(&mut |x, y| painter.paint(x, y, self.color));
     }

@@ -5,10 +5,10 @@ use std::io::Cursor;
 
 use lang_core::resolve::forms::{PlotKind, PlotOption};
 use lang_core::runtime::{Figure, Value};
-use lang_core::types::tree::{Plot, PlotGroup};
+use lang_core::types::tree::{PlotGroup, PlotSpec};
 
-use super::screen::{Depth, Screen, columns};
-use super::{Format, file, picture, plan, shown};
+use super::screen::{ColorDepth, PlotScreen, text_columns};
+use super::{PlotFormat, draw_file, draw_text, drawing_plan, plot_file};
 
 fn vector(x: &[f64]) -> Value {
     Value::array(&[x.len()], x.to_vec()).unwrap()
@@ -18,9 +18,9 @@ fn figure(kinds: &[(PlotKind, usize)], options: &[(PlotOption, Value)], data: Ve
     let group = |(kind, count): &(PlotKind, usize)| PlotGroup {
         kind: *kind,
         label: "a label & <more> \"text\" θ\u{1b}[31m".into(),
-        data: vec!["x".into(); *count],
+        data_names: vec!["x".into(); *count],
     };
-    let form = Plot {
+    let form = PlotSpec {
         groups: kinds.iter().map(group).collect(),
         options: options.iter().map(|(option, _)| *option).collect(),
     };
@@ -31,13 +31,13 @@ fn figure(kinds: &[(PlotKind, usize)], options: &[(PlotOption, Value)], data: Ve
 /// Draws a figure in all ways, and checks the results.
 fn draw(figure: &Figure) {
     let mut small = false;
-    for depth in [Depth::None, Depth::Indexed, Depth::Full] {
+    for depth in [ColorDepth::None, ColorDepth::Indexed, ColorDepth::Full] {
         for (width, height) in [(80, 20), (30, 8), (120, 40)] {
-            let text = shown(figure, Screen { width, height, depth }).unwrap();
+            let text = draw_text(figure, PlotScreen { width, height, depth }).unwrap();
             assert!(!text.trim().is_empty());
-            if depth == Depth::None {
+            if depth == ColorDepth::None {
                 let picture = text.lines().filter(|line| !line.starts_with("note: "));
-                let widest = picture.clone().map(columns).max().unwrap();
+                let widest = picture.clone().map(text_columns).max().unwrap();
                 assert!(widest <= 80.max(width), "{widest} columns:\n{text}");
                 assert!(!text.contains('\u{1b}'), "{text}");
                 small |= widest == 0;
@@ -45,11 +45,11 @@ fn draw(figure: &Figure) {
         }
     }
     assert!(!small);
-    let (svg, _) = file(figure, Format::Svg).unwrap();
-    assert_eq!(svg, file(figure, Format::Svg).unwrap().0);
+    let (svg, _) = draw_file(figure, PlotFormat::Svg).unwrap();
+    assert_eq!(svg, draw_file(figure, PlotFormat::Svg).unwrap().0);
     well_formed(&String::from_utf8(svg).unwrap());
-    let plan = plan::plan(figure).unwrap();
-    let bytes = picture::draw(&plan, Format::Png, (Some(320), Some(200))).unwrap();
+    let plan = drawing_plan::plan_figure(figure).unwrap();
+    let bytes = plot_file::draw_plan(&plan, PlotFormat::Png, (Some(320), Some(200))).unwrap();
     let mut reader = png::Decoder::new(Cursor::new(bytes)).read_info().unwrap();
     let mut pixels = vec![0; reader.output_buffer_size().unwrap()];
     reader.next_frame(&mut pixels).unwrap();
@@ -194,18 +194,18 @@ fn a_million_numbers() {
     };
     let many: Vec<f64> = (0..1_000_000).map(|_| random()).collect();
     let others: Vec<f64> = (0..1_000_000).map(|_| random()).collect();
-    let screen = Screen { width: 80, height: 20, depth: Depth::None };
+    let screen = PlotScreen { width: 80, height: 20, depth: ColorDepth::None };
     for kind in [PlotKind::Line, PlotKind::Points, PlotKind::Bars] {
         let figure = figure(&[(kind, 2)], &[], vec![vector(&many), vector(&others)]);
-        shown(&figure, screen).unwrap();
-        let size = file(&figure, Format::Svg).unwrap().0.len();
+        draw_text(&figure, screen).unwrap();
+        let size = draw_file(&figure, PlotFormat::Svg).unwrap().0.len();
         assert!(size < 4 << 20, "{kind:?} takes {size} bytes");
     }
     let matrix = Value::array(&[1000, 1000], many).unwrap();
     for kind in [PlotKind::Heatmap, PlotKind::Spy] {
         let figure = figure(&[(kind, 1)], &[], vec![matrix.clone()]);
-        shown(&figure, screen).unwrap();
-        let size = file(&figure, Format::Svg).unwrap().0.len();
+        draw_text(&figure, screen).unwrap();
+        let size = draw_file(&figure, PlotFormat::Svg).unwrap().0.len();
         assert!(size < 6 << 20, "{kind:?} takes {size} bytes");
     }
 }
@@ -214,8 +214,8 @@ fn a_million_numbers() {
 fn options_out_of_range() {
     let check = |option, value: Value, expected: &str| {
         let figure = figure(&[(PlotKind::Histogram, 1)], &[(option, value)], vec![vector(&[1.0, 2.0])]);
-        let screen = Screen { width: 80, height: 20, depth: Depth::None };
-        for why in [shown(&figure, screen).unwrap_err(), file(&figure, Format::Svg).unwrap_err()] {
+        let screen = PlotScreen { width: 80, height: 20, depth: ColorDepth::None };
+        for why in [draw_text(&figure, screen).unwrap_err(), draw_file(&figure, PlotFormat::Svg).unwrap_err()] {
             assert!(why.message.starts_with(expected), "{}", why.message);
         }
     };

@@ -6,14 +6,14 @@ use lang_core::syntax::token::{Sym, Word};
 
 use super::settings;
 use crate::suggest;
-use crate::wrap::wrapped;
+use crate::wrap::wrap_text;
 
 /// A command of the REPL.
 #[derive(Debug)]
-pub(crate) struct Command {
+pub(crate) struct ReplCommand {
     pub(crate) name: &'static str,
-    pub(crate) kind: Kind,
-    pub(crate) argument: Argument,
+    pub(crate) kind: CommandKind,
+    pub(crate) argument: ArgumentKind,
     /// The one-line summary.
     summary: &'static str,
     /// The text that `:help NAME` adds.
@@ -23,14 +23,14 @@ pub(crate) struct Command {
 /// The kind of a command's argument, which sets its placeholder in help and its completion
 /// candidates.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Argument {
+pub(crate) enum ArgumentKind {
     None,
     /// An expression.
     Expression,
     /// The name of a definition.
     Name,
     /// The arguments of `plot`.
-    Plotted,
+    PlotArguments,
     /// An error code.
     Code,
     /// The file of a program.
@@ -43,14 +43,14 @@ pub(crate) enum Argument {
     Value(&'static str),
 }
 
-impl Argument {
+impl ArgumentKind {
     /// Returns the placeholder of the argument; an optional one is in brackets.
-    fn text(self) -> &'static str {
+    fn placeholder(self) -> &'static str {
         match self {
             Self::None => "",
             Self::Expression => "EXPR",
             Self::Name => "NAME",
-            Self::Plotted => "ARGS",
+            Self::PlotArguments => "ARGS",
             Self::Code => "CODE",
             Self::File => "FILE",
             Self::Setting => "[NAME [VALUE]]",
@@ -63,7 +63,7 @@ impl Argument {
 
 /// The action of a command.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Kind {
+pub(crate) enum CommandKind {
     Type,
     Cost,
     Time,
@@ -88,144 +88,144 @@ pub(crate) enum Kind {
 }
 
 /// All commands, in the order of `:help`.
-pub(crate) const ALL: &[Command] = &[
-    Command {
+pub(crate) const COMMANDS: &[ReplCommand] = &[
+    ReplCommand {
         name: "type",
-        kind: Kind::Type,
-        argument: Argument::Expression,
+        kind: CommandKind::Type,
+        argument: ArgumentKind::Expression,
         summary: "the type of an expression, which is not evaluated",
         details: "Of a function by its name the signature.\n  :type for i < 3: 2 * i",
     },
-    Command {
+    ReplCommand {
         name: "cost",
-        kind: Kind::Cost,
-        argument: Argument::Expression,
+        kind: CommandKind::Cost,
+        argument: ArgumentKind::Expression,
         summary: "the work, tests and iterations of one evaluation, or the formulas of a definition",
         details: "Work counts operations on reals, tests the conditions that were evaluated, iterations the\nindex tuples that were visited. The value is not shown. Of a definition by its name the formulas\nin its sizes, with how much dearer its adjoint is.\n  :cost sum i < 100: f64(i)^2\n  :cost linalg.matmul",
     },
-    Command {
+    ReplCommand {
         name: "time",
-        kind: Kind::Time,
-        argument: Argument::Expression,
+        kind: CommandKind::Time,
+        argument: ArgumentKind::Expression,
         summary: "the value, and how long checking and running took",
         details: "  :time sum i < 1000: f64(i)^2",
     },
-    Command {
+    ReplCommand {
         name: "bench",
-        kind: Kind::Bench,
-        argument: Argument::Expression,
+        kind: CommandKind::Bench,
+        argument: ArgumentKind::Expression,
         summary: "how long an evaluation takes: the median of many, and their spread",
         details: "It is evaluated for about two seconds, once at least; what it prints is left out.\n  :bench sum i < 1000: f64(i)^2",
     },
-    Command {
+    ReplCommand {
         name: "grad",
-        kind: Kind::Grad,
-        argument: Argument::Expression,
+        kind: CommandKind::Grad,
+        argument: ArgumentKind::Expression,
         summary: "the value of an expression and its gradient",
         details: "Of a call `f(x, y)` the gradient by each argument that is real, under the names of the\nparameters; of any other expression by the real variables of the session in it.\n  :grad loss(x, c)",
     },
-    Command {
+    ReplCommand {
         name: "adjoint",
-        kind: Kind::Adjoint,
-        argument: Argument::Name,
+        kind: CommandKind::Adjoint,
+        argument: ArgumentKind::Name,
         summary: "the adjoint of a definition, as Iverson: the cotangents of its arguments",
         details: "What it shows is a definition, which may be typed in and gone on from.\n  :adjoint linalg.dot",
     },
-    Command {
+    ReplCommand {
         name: "forward",
-        kind: Kind::Forward,
-        argument: Argument::Name,
+        kind: CommandKind::Forward,
+        argument: ArgumentKind::Name,
         summary: "the forward derivative of a definition, as Iverson: the tangent of its result",
         details: "  :forward linalg.dot",
     },
-    Command {
+    ReplCommand {
         name: "plot",
-        kind: Kind::Plot,
-        argument: Argument::Plotted,
+        kind: CommandKind::Plot,
+        argument: ArgumentKind::PlotArguments,
         summary: "short for `do plot(ARGS)`",
         details: "A text in quotes says how the data before it is drawn; options have names.\n  :plot xs, ys, \"points: measured\", title: \"Growth\"",
     },
-    Command {
+    ReplCommand {
         name: "explain",
-        kind: Kind::Explain,
-        argument: Argument::Code,
+        kind: CommandKind::Explain,
+        argument: ArgumentKind::Code,
         summary: "what an error code means",
         details: "  :explain E0300",
     },
-    Command {
+    ReplCommand {
         name: "load",
-        kind: Kind::Load,
-        argument: Argument::File,
+        kind: CommandKind::Load,
+        argument: ArgumentKind::File,
         summary: "bring in the definitions of a file and run its `let` and `do` items",
         details: "Definitions of the same names are replaced. A file that does not check changes\nnothing; one whose `do` fails is loaded.\n  :load examples/deconvolution.iv",
     },
-    Command {
+    ReplCommand {
         name: "reload",
-        kind: Kind::Reload,
-        argument: Argument::None,
+        kind: CommandKind::Reload,
+        argument: ArgumentKind::None,
         summary: "read loaded and imported files again",
         details: "What was typed since and has the same name is replaced by what the files say.",
     },
-    Command {
+    ReplCommand {
         name: "save",
-        kind: Kind::Save(false),
-        argument: Argument::File,
+        kind: CommandKind::Save(false),
+        argument: ArgumentKind::File,
         summary: "write the session to a file that `:load` and `iverson run` take; :save! over any file",
         details: "Definitions come in the order in which they need each other, with their documentation and\nrules; a `let` with its text; `ans`, and what was computed from what is gone, as a value,\nlarge ones as data files beside it. A file that was not written by :save is left alone;\n:save! replaces it.\n  :save session.iv",
     },
-    Command {
+    ReplCommand {
         name: "ssa",
-        kind: Kind::Ssa,
-        argument: Argument::Name,
+        kind: CommandKind::Ssa,
+        argument: ArgumentKind::Name,
         summary: "a definition in Tensor SSA: one operation on whole arrays in each line",
         details: "`f_adj` and `f_tan` are the derivatives of `f`, if they are nothing else.\n  :ssa linalg.dot_adj",
     },
-    Command {
+    ReplCommand {
         name: "env",
-        kind: Kind::Env,
-        argument: Argument::None,
+        kind: CommandKind::Env,
+        argument: ArgumentKind::None,
         summary: "what is defined here, and how large the values are",
         details: "",
     },
-    Command {
+    ReplCommand {
         name: "reset",
-        kind: Kind::Reset,
-        argument: Argument::None,
+        kind: CommandKind::Reset,
+        argument: ArgumentKind::None,
         summary: "forget all definitions",
         details: "Settings and the history stay.",
     },
-    Command {
+    ReplCommand {
         name: "set",
-        kind: Kind::Set,
-        argument: Argument::Setting,
+        kind: CommandKind::Set,
+        argument: ArgumentKind::Setting,
         summary: "the settings, one of them, or a new value for it",
         details: "They hold until the session ends.\n  :set digits 4\n  :set nan stop",
     },
-    Command {
+    ReplCommand {
         name: "backend",
-        kind: Kind::Backend,
-        argument: Argument::Value("backend"),
+        kind: CommandKind::Backend,
+        argument: ArgumentKind::Value("backend"),
         summary: "what computes: machine code for the processor, or the interpreter alone",
         details: "The same as :set backend. What both give differs in the last digits at most.\n  :backend interp",
     },
-    Command {
+    ReplCommand {
         name: "threads",
-        kind: Kind::Threads,
-        argument: Argument::Value("threads"),
+        kind: CommandKind::Threads,
+        argument: ArgumentKind::Value("threads"),
         summary: "how many threads compute",
         details: "The same as :set threads. A value has the same bits by any number of them.\n  :threads 4",
     },
-    Command {
+    ReplCommand {
         name: "help",
-        kind: Kind::Help,
-        argument: Argument::Command,
+        kind: CommandKind::Help,
+        argument: ArgumentKind::Command,
         summary: "this list, or more about one command",
         details: "",
     },
-    Command {
+    ReplCommand {
         name: "quit",
-        kind: Kind::Quit,
-        argument: Argument::None,
+        kind: CommandKind::Quit,
+        argument: ArgumentKind::None,
         summary: "leave; Ctrl-D does too",
         details: "",
     },
@@ -233,23 +233,23 @@ pub(crate) const ALL: &[Command] = &[
 
 /// Parses an input that is a command; `None` if it is not one. Returns the command and its
 /// argument, or an error message.
-pub(crate) fn parse(input: &str) -> Option<Result<(Kind, &str), String>> {
+pub(crate) fn parse_command(input: &str) -> Option<Result<(CommandKind, &str), String>> {
     let rest = input.trim().strip_prefix(':')?;
     // `:plot(x, y)` is accepted like `:plot x, y`.
     let end = rest.find(|c: char| c.is_whitespace() || c == '(').unwrap_or(rest.len());
     let (name, argument) = rest.split_at(end);
     let argument = argument.trim();
     let (name, forced) = name.strip_suffix('!').map_or((name, false), |name| (name, true));
-    let command = match named(name) {
+    let command = match find_command(name) {
         Ok(command) => command,
         Err(message) => return Some(Err(message)),
     };
     let kind = match (command.kind, forced) {
-        (Kind::Save(_), true) => Kind::Save(true),
-        (_, true) => return Some(Err(unknown(&format!("{name}!")))),
+        (CommandKind::Save(_), true) => CommandKind::Save(true),
+        (_, true) => return Some(Err(unknown_command(&format!("{name}!")))),
         (kind, false) => kind,
     };
-    Some(match (command.argument.text(), argument) {
+    Some(match (command.argument.placeholder(), argument) {
         ("", "") => Ok((kind, "")),
         ("", _) => Err(format!(":{} takes no argument", command.name)),
         (wanted, "") if !wanted.starts_with('[') => Err(format!(":{} needs {wanted}; see :help {0}", command.name)),
@@ -258,15 +258,16 @@ pub(crate) fn parse(input: &str) -> Option<Result<(Kind, &str), String>> {
 }
 
 /// Returns the command of a name or of an unambiguous prefix, or an error message.
-fn named(name: &str) -> Result<&'static Command, String> {
-    let whole = SHORT.iter().find(|(short, _)| *short == name).map_or(name, |(_, whole)| whole);
-    if let Some(command) = ALL.iter().find(|c| c.name == whole) {
+fn find_command(name: &str) -> Result<&'static ReplCommand, String> {
+    let whole = ABBREVIATIONS.iter().find(|(short, _)| *short == name).map_or(name, |(_, whole)| whole);
+    if let Some(command) = COMMANDS.iter().find(|c| c.name == whole) {
         return Ok(command);
     }
-    let begin: Vec<&'static Command> = ALL.iter().filter(|c| !name.is_empty() && c.name.starts_with(name)).collect();
+    let begin: Vec<&'static ReplCommand> =
+        COMMANDS.iter().filter(|c| !name.is_empty() && c.name.starts_with(name)).collect();
     match begin.as_slice() {
         [command] => Ok(command),
-        [] => Err(unknown(name)),
+        [] => Err(unknown_command(name)),
         several => {
             let names: Vec<String> = several.iter().map(|c| format!(":{}", c.name)).collect();
             Err(format!("`:{name}` may be {}", names.join(" or ")))
@@ -275,10 +276,10 @@ fn named(name: &str) -> Result<&'static Command, String> {
 }
 
 /// Abbreviations of frequent commands, valid although other commands begin with the same letter.
-const SHORT: &[(&str, &str)] = &[("t", "type")];
+const ABBREVIATIONS: &[(&str, &str)] = &[("t", "type")];
 
 /// Words that leave or ask for help in other programs, with the intended command.
-const WORDS: &[(&str, &str)] = &[
+const FOREIGN_WORDS: &[(&str, &str)] = &[
     ("?", "help"),
     ("??", "help"),
     ("help", "help"),
@@ -289,7 +290,7 @@ const WORDS: &[(&str, &str)] = &[
 ];
 
 /// Parses `?name` or `??name`. Returns the name, and whether its source text is wanted too.
-pub(crate) fn question(input: &str) -> Option<(&str, bool)> {
+pub(crate) fn parse_question(input: &str) -> Option<(&str, bool)> {
     let rest = input.trim().strip_prefix('?')?;
     let (name, source) = rest.strip_prefix('?').map_or((rest, false), |rest| (rest, true));
     let name = name.trim();
@@ -298,17 +299,22 @@ pub(crate) fn question(input: &str) -> Option<(&str, bool)> {
 
 /// Returns the advice for an input such as `type f` or `set digits 3`, which lacks its colon. No
 /// expression has a value right after a name.
-pub(crate) fn lacks_colon(input: &str) -> Option<String> {
+pub(crate) fn missing_colon_advice(input: &str) -> Option<String> {
     let tokens = lex(input).tokens;
     let mut begin = tokens.iter().map(|t| &t.token);
     let meant = match (begin.next()?, begin.next()?) {
         (Token::Keyword(Word::Type), Token::Name(_)) => !tokens.iter().any(|t| t.token == Token::Sym(Sym::Assign)),
-        (Token::Name(set), Token::Name(setting)) if set == "set" => settings::ALL.iter().any(|s| s.name == setting),
+        (Token::Name(set), Token::Name(setting)) if set == "set" => {
+            settings::SETTINGS.iter().any(|s| s.name == setting)
+        }
         // `adjoint f(x; dy) = …` is a derivative rule.
         (Token::Name(_), Token::Name(_)) if tokens.iter().any(|t| t.token == Token::Sym(Sym::Assign)) => false,
-        (Token::Name(name), Token::Name(_) | Token::Str(_) | Token::Int(_) | Token::Float(_)) => ALL
-            .iter()
-            .any(|c| c.name == name && !matches!(c.argument, Argument::None | Argument::Setting | Argument::Value(_))),
+        (Token::Name(name), Token::Name(_) | Token::Str(_) | Token::Int(_) | Token::Float(_)) => {
+            COMMANDS.iter().any(|c| {
+                c.name == name
+                    && !matches!(c.argument, ArgumentKind::None | ArgumentKind::Setting | ArgumentKind::Value(_))
+            })
+        }
         _ => false,
     };
     let input = input.trim();
@@ -316,56 +322,56 @@ pub(crate) fn lacks_colon(input: &str) -> Option<String> {
 }
 
 /// Returns the word and the advice for an input that is one of `WORDS`, with or without `()`.
-pub(crate) fn word(input: &str) -> Option<(&'static str, String)> {
+pub(crate) fn foreign_word_advice(input: &str) -> Option<(&'static str, String)> {
     let input = input.trim().trim_end_matches(';');
     let input = input.strip_suffix("()").unwrap_or(input);
-    let (word, command) = WORDS.iter().find(|(word, _)| *word == input)?;
+    let (word, command) = FOREIGN_WORDS.iter().find(|(word, _)| *word == input)?;
     Some((word, format!("a command begins with a colon: write :{command}")))
 }
 
-fn unknown(name: &str) -> String {
-    if settings::ALL.iter().any(|s| s.name == name) {
+fn unknown_command(name: &str) -> String {
+    if settings::SETTINGS.iter().any(|s| s.name == name) {
         return format!("there is no command :{name}; did you mean `:set {name}`?");
     }
-    match suggest::closest(name, ALL.iter().map(|c| c.name)) {
+    match suggest::closest(name, COMMANDS.iter().map(|c| c.name)) {
         Some(near) => format!("there is no command :{name}; did you mean :{near}?"),
         None => format!("there is no command :{name}; :help lists all"),
     }
 }
 
 /// The column at which summaries begin.
-const SUMMARIES: usize = 24;
+const SUMMARY_COLUMN: usize = 24;
 
-fn line(what: &str, summary: &str, width: Option<usize>) -> String {
-    wrapped(&format!("  {what:<21} {summary}"), width, 0, SUMMARIES) + "\n"
+fn help_line(what: &str, summary: &str, width: Option<usize>) -> String {
+    wrap_text(&format!("  {what:<21} {summary}"), width, 0, SUMMARY_COLUMN) + "\n"
 }
 
 /// Returns the text of `:help`, wrapped at `width`.
-pub(crate) fn help(about: &str, width: Option<usize>) -> String {
+pub(crate) fn help_text(about: &str, width: Option<usize>) -> String {
     let about = about.trim_start_matches(':');
     if about.is_empty() {
-        let mut text = wrapped(
+        let mut text = wrap_text(
             "Type an expression to see its value, or a definition (def, type, let, import) to keep it.\n\
              `ans` is the last value; `;` at the end prints nothing; Ctrl-C stops a computation.\n\n",
             width,
             0,
             0,
         );
-        text += &line(
+        text += &help_line(
             "?NAME",
             "what a name is: signature, documentation, example, rule; ??NAME its text and adjoint too",
             width,
         );
-        for c in ALL {
-            text += &line(format!(":{} {}", c.name, c.argument.text()).trim_end(), c.summary, width);
+        for c in COMMANDS {
+            text += &help_line(format!(":{} {}", c.name, c.argument.placeholder()).trim_end(), c.summary, width);
         }
         return text;
     }
-    match named(about) {
+    match find_command(about) {
         Ok(c) => {
             let details = if c.details.is_empty() { String::new() } else { format!("{}\n", c.details) };
-            let name = format!(":{} {}", c.name, c.argument.text());
-            wrapped(&format!("{}: {}\n{details}", name.trim_end(), c.summary), width, 0, 4)
+            let name = format!(":{} {}", c.name, c.argument.placeholder());
+            wrap_text(&format!("{}: {}\n{details}", name.trim_end(), c.summary), width, 0, 4)
         }
         Err(message) => format!("{message}\n"),
     }
@@ -376,50 +382,53 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn check(input: &str, expected: Option<Result<(Kind, &str), &str>>) {
-        let found = parse(input);
+    fn check(input: &str, expected: Option<Result<(CommandKind, &str), &str>>) {
+        let found = parse_command(input);
         assert_eq!(found, expected.map(|r| r.map_err(str::to_owned)));
     }
 
     #[test]
     fn words_of_elsewhere_are_known() {
-        assert_eq!(word(" exit() "), Some(("exit", "a command begins with a colon: write :quit".to_owned())));
-        assert_eq!(word("helper"), None);
+        assert_eq!(
+            foreign_word_advice(" exit() "),
+            Some(("exit", "a command begins with a colon: write :quit".to_owned()))
+        );
+        assert_eq!(foreign_word_advice("helper"), None);
         for input in ["type f(2)", "set digits 3", "plot x, y", "load \"a.iv\"", "explain E0300", "time 3 * 4"] {
-            assert_eq!(lacks_colon(input), Some(format!("a command begins with a colon: write `:{input}`")));
+            assert_eq!(missing_colon_advice(input), Some(format!("a command begins with a colon: write `:{input}`")));
         }
         for input in ["type T = A", "adjoint f(x; dy) = dy", "set x 3", "plot(x)", "save", "time - 3", "plot\nx", "f x"]
         {
-            assert_eq!(lacks_colon(input), None);
+            assert_eq!(missing_colon_advice(input), None);
         }
     }
 
     #[test]
     fn questions_ask_for_names() {
-        assert_eq!(question(" ?linalg.solve "), Some(("linalg.solve", false)));
-        assert_eq!(question("?? f"), Some(("f", true)));
-        assert_eq!(question("??"), None);
-        assert_eq!(question("x ? y"), None);
+        assert_eq!(parse_question(" ?linalg.solve "), Some(("linalg.solve", false)));
+        assert_eq!(parse_question("?? f"), Some(("f", true)));
+        assert_eq!(parse_question("??"), None);
+        assert_eq!(parse_question("x ? y"), None);
     }
 
     #[test]
     fn commands_are_understood() {
         check("1 + 2", None);
-        check(":type 1 + 2", Some(Ok((Kind::Type, "1 + 2"))));
-        check(":plot(x, y)", Some(Ok((Kind::Plot, "(x, y)"))));
-        check("  :t x ", Some(Ok((Kind::Type, "x"))));
+        check(":type 1 + 2", Some(Ok((CommandKind::Type, "1 + 2"))));
+        check(":plot(x, y)", Some(Ok((CommandKind::Plot, "(x, y)"))));
+        check("  :t x ", Some(Ok((CommandKind::Type, "x"))));
         check(":type", Some(Err(":type needs EXPR; see :help type")));
         check(":quit now", Some(Err(":quit takes no argument")));
-        check(":help", Some(Ok((Kind::Help, ""))));
+        check(":help", Some(Ok((CommandKind::Help, ""))));
         check(":digits 3", Some(Err("there is no command :digits; did you mean `:set digits`?")));
         check(":laod f", Some(Err("there is no command :laod; did you mean :load?")));
-        check(":save! f.iv", Some(Ok((Kind::Save(true), "f.iv"))));
+        check(":save! f.iv", Some(Ok((CommandKind::Save(true), "f.iv"))));
         check(":load! f", Some(Err("there is no command :load!; did you mean :load?")));
         check(":", Some(Err("there is no command :; :help lists all")));
-        check(":q", Some(Ok((Kind::Quit, ""))));
-        check(":rel", Some(Ok((Kind::Reload, ""))));
+        check(":q", Some(Ok((CommandKind::Quit, ""))));
+        check(":rel", Some(Ok((CommandKind::Reload, ""))));
         check(":re", Some(Err("`:re` may be :reload or :reset")));
         check(":e x", Some(Err("`:e` may be :explain or :env")));
-        check(":adj f", Some(Ok((Kind::Adjoint, "f"))));
+        check(":adj f", Some(Ok((CommandKind::Adjoint, "f"))));
     }
 }

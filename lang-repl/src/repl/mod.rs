@@ -7,73 +7,74 @@
 //!
 //! `input` splits lines into inputs, `session` executes them, and `terminal` is the line editor.
 
-mod bursts;
 mod commands;
-mod complete;
-mod document;
+mod completion;
+mod editor_snapshot;
 mod highlight;
-mod hint;
-mod history;
-mod input;
-mod keys;
-mod known;
+mod input_history;
+mod input_splitter;
+mod key_bindings;
+mod key_bursts;
+mod line_editor;
 mod margin;
 mod session;
+mod session_document;
 mod settings;
-mod symbols;
-mod terminal;
+mod signature_help;
+mod tex_completion;
 
 use std::io::{self, BufRead, IsTerminal as _, Read as _};
 
 use lang_core::base::Code;
 use lang_core::syntax::lexer::MAX_TEXT_BYTES;
 
-use crate::cli::Common;
-use crate::commands::run::not_available;
-use crate::engine::budget::Ask;
+use crate::cli::CommonOptions;
+use crate::commands::run::unavailable_feature;
+use crate::engine::budget::ConfirmPrompt;
 use crate::interrupt;
-use crate::out::{self, Out, Status};
+use crate::out::{self, OutputWriter, Status};
 use crate::problem::Problem;
 use crate::signals;
 use crate::source::Sources;
-use known::SharedKnown;
-use session::{Flow, Session};
-use terminal::{Line, Terminal};
+use editor_snapshot::SharedSnapshot;
+use line_editor::{EditorResult, LineEditor};
+use session::{Flow, ReplSession};
 
 /// Runs a session until its end.
-pub(crate) fn run(common: &Common, out: Out) -> Status {
+pub(crate) fn run(common: &CommonOptions, out: OutputWriter) -> Status {
     if out.is_json() {
-        let problem = Problem::new(Code::E0600, "a session has no JSON form").help("`iverson eval EXPR --format json`");
-        out.fail(&[problem], &Sources::default());
+        let problem =
+            Problem::new(Code::E0600, "a session has no JSON form").with_help("`iverson eval EXPR --format json`");
+        out.report_failure(&[problem], &Sources::default());
         return Status::Usage;
     }
-    if let Some(problem) = not_available(common) {
-        out.fail(&[problem], &Sources::default());
+    if let Some(problem) = unavailable_feature(common) {
+        out.report_failure(&[problem], &Sources::default());
         return Status::Usage;
     }
-    let known = SharedKnown::default();
-    let on_terminal = io::stdin().is_terminal() && out::on_terminal();
-    interrupt::in_session();
-    interrupt::listen(on_terminal);
-    let ask: Option<Ask> = if on_terminal { Some(terminal::confirmed) } else { None };
-    let mut session = Session::new(common, out, known.clone(), ask);
-    if on_terminal && let Some(terminal) = Terminal::new(known) {
+    let known = SharedSnapshot::default();
+    let on_terminal = io::stdin().is_terminal() && out::is_stdout_terminal();
+    interrupt::begin_session();
+    interrupt::install_handler(on_terminal);
+    let ask: Option<ConfirmPrompt> = if on_terminal { Some(line_editor::confirm_run) } else { None };
+    let mut session = ReplSession::new(common, out, known.clone(), ask);
+    if on_terminal && let Some(terminal) = LineEditor::new(known) {
         signals::keep_terminal_sane();
-        on_a_terminal(&mut session, terminal, out);
-        return Status::Good;
+        run_on_terminal(&mut session, terminal, out);
+        return Status::Success;
     }
-    on_a_pipe(&mut session, out)
+    run_on_pipe(&mut session, out)
 }
 
-fn on_a_terminal(session: &mut Session, mut terminal: Terminal, out: Out) {
+fn run_on_terminal(session: &mut ReplSession, mut terminal: LineEditor, out: OutputWriter) {
     out.print(&format!("Iverson {}. :help lists commands, Ctrl-D leaves.\n", env!("CARGO_PKG_VERSION")));
     loop {
-        match terminal.read() {
-            Line::Cleared => {}
-            Line::End => return,
-            Line::Input(text) => {
-                for input in input::pasted(&text) {
-                    if session.input(&input) == Flow::Quit {
+        match terminal.read_input() {
+            EditorResult::Abandoned => {}
+            EditorResult::End => return,
+            EditorResult::Input(text) => {
+                for input in input_splitter::split_pasted(&text) {
+                    if session.run_input(&input) == Flow::Quit {
                         return;
                     }
                 }
@@ -83,23 +84,23 @@ fn on_a_terminal(session: &mut Session, mut terminal: Terminal, out: Out) {
 }
 
 /// Runs a session on a pipe, line by line without prompts. The status is good if every input was.
-fn on_a_pipe(session: &mut Session, out: Out) -> Status {
+fn run_on_pipe(session: &mut ReplSession, out: OutputWriter) -> Status {
     let mut lines = io::stdin().lock();
-    let mut gather = input::Gather::default();
-    let mut status = Status::Good;
+    let mut gather = input_splitter::InputBuffer::default();
+    let mut status = Status::Success;
     loop {
-        match next_line(&mut lines) {
+        match read_line(&mut lines) {
             Ok(None) => break,
             Ok(Some(line)) => {
-                for text in gather.line(&line) {
-                    if session.input(&text) == Flow::Quit {
+                for text in gather.push_line(&line) {
+                    if session.run_input(&text) == Flow::Quit {
                         return status.max(session.status());
                     }
                 }
             }
             Err(problem) => {
                 let end = problem.code == Code::E0602;
-                out.fail(&[*problem], &Sources::default());
+                out.report_failure(&[*problem], &Sources::default());
                 status = Status::Failed;
                 if end {
                     break;
@@ -107,15 +108,15 @@ fn on_a_pipe(session: &mut Session, out: Out) -> Status {
             }
         }
     }
-    if let Some(text) = gather.rest() {
-        session.input(&text);
+    if let Some(text) = gather.take_rest() {
+        session.run_input(&text);
     }
     status.max(session.status())
 }
 
 /// Reads the next line without its end; `None` at the end of input. Keeps at most `MAX_TEXT` bytes
 /// of a line, and rejects a longer one.
-fn next_line(lines: &mut impl BufRead) -> Result<Option<String>, Box<Problem>> {
+fn read_line(lines: &mut impl BufRead) -> Result<Option<String>, Box<Problem>> {
     let mut bytes = Vec::new();
     let most = u64::try_from(MAX_TEXT_BYTES).unwrap_or(u64::MAX);
     let failed = |e: io::Error| Box::new(Problem::new(Code::E0602, format!("standard input cannot be read: {e}")));

@@ -4,14 +4,14 @@
 use lang_core::runtime::RunLimits;
 use lang_core::runtime::print::{Digits, Layout};
 
-use crate::cli::{self, Backend, Common, Nan, Shown, When};
+use crate::cli::{self, BackendChoice, ColorMode, CommonOptions, NanPolicy, ProgressMode};
 use crate::engine::budget;
 use crate::{machine, suggest};
 
 /// The values of all settings.
 #[derive(Clone, Debug)]
-pub(crate) struct Options {
-    pub(crate) common: Common,
+pub(crate) struct SessionSettings {
+    pub(crate) common: CommonOptions,
     pub(crate) limits: RunLimits,
     /// The number of operations above which a run needs a confirmation; `None`: no limit.
     pub(crate) budget: Option<u64>,
@@ -21,11 +21,17 @@ pub(crate) struct Options {
     pub(crate) threshold: usize,
 }
 
-impl Options {
+impl SessionSettings {
     /// Returns the settings at the beginning of a session.
-    pub(crate) fn new(common: &Common) -> Self {
+    pub(crate) fn new(common: &CommonOptions) -> Self {
         let threshold = Layout::default().threshold;
-        Self { common: common.clone(), limits: machine::limits(), budget: Some(budget::USUAL), width: None, threshold }
+        Self {
+            common: common.clone(),
+            limits: machine::machine_limits(),
+            budget: Some(budget::DEFAULT_STEPS),
+            width: None,
+            threshold,
+        }
     }
 }
 
@@ -36,22 +42,22 @@ pub(crate) struct Setting {
     pub(crate) values: &'static str,
     /// The one-line summary.
     summary: &'static str,
-    get: fn(&Options) -> String,
+    get: fn(&SessionSettings) -> String,
     /// Sets the value; returns `None` if it is invalid.
-    set: fn(&mut Options, &str) -> Option<()>,
+    set: fn(&mut SessionSettings, &str) -> Option<()>,
 }
 
 /// All settings, in the order of `:set`.
-pub(crate) const ALL: &[Setting] = &[
+pub(crate) const SETTINGS: &[Setting] = &[
     Setting {
         name: "backend",
         values: "cpu|interp",
         summary: "what computes: machine code for the processor, or the interpreter alone",
-        get: |o| if o.common.backend == Backend::Interp { "interp".to_owned() } else { "cpu".to_owned() },
+        get: |o| if o.common.backend == BackendChoice::Interp { "interp".to_owned() } else { "cpu".to_owned() },
         set: |o, value| {
             o.common.backend = match value {
-                "cpu" => Backend::Cpu,
-                "interp" => Backend::Interp,
+                "cpu" => BackendChoice::Cpu,
+                "interp" => BackendChoice::Interp,
                 _ => return None,
             };
             Some(())
@@ -75,15 +81,15 @@ pub(crate) const ALL: &[Setting] = &[
         values: "auto|always|never",
         summary: "colours",
         get: |o| match o.common.color {
-            When::Auto => "auto".to_owned(),
-            When::Always => "always".to_owned(),
-            When::Never => "never".to_owned(),
+            ColorMode::Auto => "auto".to_owned(),
+            ColorMode::Always => "always".to_owned(),
+            ColorMode::Never => "never".to_owned(),
         },
         set: |o, value| {
             o.common.color = match value {
-                "auto" => When::Auto,
-                "always" => When::Always,
-                "never" => When::Never,
+                "auto" => ColorMode::Auto,
+                "always" => ColorMode::Always,
+                "never" => ColorMode::Never,
                 _ => return None,
             };
             Some(())
@@ -93,8 +99,8 @@ pub(crate) const ALL: &[Setting] = &[
         name: "count",
         values: "on|off",
         summary: "tell the work, tests and iterations of every evaluation",
-        get: |o| switch(o.common.count),
-        set: |o, value| on_or_off(value).map(|on| o.common.count = on),
+        get: |o| on_off_text(o.common.count),
+        set: |o, value| parse_on_off(value).map(|on| o.common.count = on),
     },
     Setting {
         name: "digits",
@@ -108,7 +114,7 @@ pub(crate) const ALL: &[Setting] = &[
         set: |o, value| {
             o.common.digits = match value {
                 "usual" => None,
-                value => Some(cli::digits(value).ok()?),
+                value => Some(cli::parse_digits(value).ok()?),
             };
             Some(())
         },
@@ -118,12 +124,12 @@ pub(crate) const ALL: &[Setting] = &[
         values: "MIB|auto",
         summary: "how much the values of an evaluation may need, in MiB; auto is most of what the machine has",
         get: |o| match o.limits.max_bytes {
-            bytes if bytes == machine::limits().max_bytes => "auto".to_owned(),
+            bytes if bytes == machine::machine_limits().max_bytes => "auto".to_owned(),
             bytes => (bytes >> 20).to_string(),
         },
         set: |o, value| {
             o.limits.max_bytes = match value {
-                "auto" => machine::limits().max_bytes,
+                "auto" => machine::machine_limits().max_bytes,
                 value => value.parse::<usize>().ok().filter(|n| *n > 0)?.checked_mul(1 << 20)?,
             };
             Some(())
@@ -133,11 +139,11 @@ pub(crate) const ALL: &[Setting] = &[
         name: "nan",
         values: "stop|ignore",
         summary: "whether an evaluation stops where a NaN comes up",
-        get: |o| if o.common.nan == Nan::Stop { "stop".to_owned() } else { "ignore".to_owned() },
+        get: |o| if o.common.nan == NanPolicy::Stop { "stop".to_owned() } else { "ignore".to_owned() },
         set: |o, value| {
             o.common.nan = match value {
-                "stop" => Nan::Stop,
-                "ignore" => Nan::Ignore,
+                "stop" => NanPolicy::Stop,
+                "ignore" => NanPolicy::Ignore,
                 _ => return None,
             };
             Some(())
@@ -147,11 +153,11 @@ pub(crate) const ALL: &[Setting] = &[
         name: "progress",
         values: "auto|never",
         summary: "a bar for work that takes long",
-        get: |o| if o.common.progress == Shown::Auto { "auto".to_owned() } else { "never".to_owned() },
+        get: |o| if o.common.progress == ProgressMode::Auto { "auto".to_owned() } else { "never".to_owned() },
         set: |o, value| {
             o.common.progress = match value {
-                "auto" => Shown::Auto,
-                "never" => Shown::Never,
+                "auto" => ProgressMode::Auto,
+                "never" => ProgressMode::Never,
                 _ => return None,
             };
             Some(())
@@ -181,8 +187,8 @@ pub(crate) const ALL: &[Setting] = &[
         name: "time",
         values: "on|off",
         summary: "tell how long checking and running took",
-        get: |o| switch(o.common.time),
-        set: |o, value| on_or_off(value).map(|on| o.common.time = on),
+        get: |o| on_off_text(o.common.time),
+        set: |o, value| parse_on_off(value).map(|on| o.common.time = on),
     },
     Setting {
         name: "width",
@@ -200,14 +206,14 @@ pub(crate) const ALL: &[Setting] = &[
 ];
 
 /// Names of settings in other programs, and their names here.
-const ELSEWHERE: &[(&str, &str)] =
+const FOREIGN_NAMES: &[(&str, &str)] =
     &[("precision", "digits"), ("linewidth", "width"), ("columns", "width"), ("bar", "progress"), ("colour", "color")];
 
-fn switch(on: bool) -> String {
+fn on_off_text(on: bool) -> String {
     if on { "on".to_owned() } else { "off".to_owned() }
 }
 
-fn on_or_off(value: &str) -> Option<bool> {
+fn parse_on_off(value: &str) -> Option<bool> {
     match value {
         "on" | "true" | "yes" => Some(true),
         "off" | "false" | "no" => Some(false),
@@ -216,35 +222,35 @@ fn on_or_off(value: &str) -> Option<bool> {
 }
 
 /// Returns the values of a setting that can be listed.
-pub(crate) fn values_of(name: &str) -> impl Iterator<Item = &'static str> {
-    let setting = ALL.iter().find(|s| s.name == name && s.values.contains('|'));
+pub(crate) fn listed_values(name: &str) -> impl Iterator<Item = &'static str> {
+    let setting = SETTINGS.iter().find(|s| s.name == name && s.values.contains('|'));
     // Ranges and capitalised words are placeholders for numbers.
     let spelled = |value: &&str| value.starts_with(char::is_lowercase);
     setting.into_iter().flat_map(|s| s.values.split('|')).filter(spelled)
 }
 
 /// Executes `:set` with this argument. Returns the text to show, or an error message.
-pub(crate) fn set(options: &mut Options, argument: &str) -> Result<String, String> {
+pub(crate) fn set_command(options: &mut SessionSettings, argument: &str) -> Result<String, String> {
     let mut words = argument.split_whitespace();
     let (name, value) = (words.next(), words.next());
     if words.next().is_some() {
         return Err(":set takes a name and a value".to_owned());
     }
-    let Some(name) = name else { return Ok(ALL.iter().map(|s| line(s, options)).collect()) };
+    let Some(name) = name else { return Ok(SETTINGS.iter().map(|s| setting_line(s, options)).collect()) };
     // `:set digits=5` is accepted too.
     let (name, value) = match name.split_once('=') {
         Some((name, own)) if value.is_none() => (name, Some(own)),
         _ => (name, value),
     };
-    let Some(setting) = ALL.iter().find(|s| s.name == name) else {
-        let elsewhere = ELSEWHERE.iter().find(|(other, _)| *other == name).map(|(_, own)| *own);
-        return Err(match elsewhere.or_else(|| suggest::closest(name, ALL.iter().map(|s| s.name))) {
+    let Some(setting) = SETTINGS.iter().find(|s| s.name == name) else {
+        let elsewhere = FOREIGN_NAMES.iter().find(|(other, _)| *other == name).map(|(_, own)| *own);
+        return Err(match elsewhere.or_else(|| suggest::closest(name, SETTINGS.iter().map(|s| s.name))) {
             Some(near) => format!("there is no setting `{name}`; did you mean `{near}`?"),
             None => format!("there is no setting `{name}`; :set lists all"),
         });
     };
     match value {
-        None => Ok(format!("{}  it is {}\n", line(setting, options), setting.values.replace('|', " or "))),
+        None => Ok(format!("{}  it is {}\n", setting_line(setting, options), setting.values.replace('|', " or "))),
         Some(value) => match (setting.set)(options, value) {
             Some(()) => Ok(String::new()),
             None => Err(format!("`{value}` is no value of `{name}`, which is {}", setting.values.replace('|', " or "))),
@@ -252,7 +258,7 @@ pub(crate) fn set(options: &mut Options, argument: &str) -> Result<String, Strin
     }
 }
 
-fn line(setting: &Setting, options: &Options) -> String {
+fn setting_line(setting: &Setting, options: &SessionSettings) -> String {
     format!("  {:<9} {:<8} {}\n", setting.name, (setting.get)(options), setting.summary)
 }
 
@@ -262,9 +268,9 @@ mod tests {
 
     #[test]
     fn words_are_completed_and_numbers_are_not() {
-        assert_eq!(values_of("digits").collect::<Vec<_>>(), ["usual", "all"]);
-        assert_eq!(values_of("width").collect::<Vec<_>>(), ["auto"]);
-        assert_eq!(values_of("memory").collect::<Vec<_>>(), ["auto"]);
-        assert_eq!(values_of("threshold").count(), 0);
+        assert_eq!(listed_values("digits").collect::<Vec<_>>(), ["usual", "all"]);
+        assert_eq!(listed_values("width").collect::<Vec<_>>(), ["auto"]);
+        assert_eq!(listed_values("memory").collect::<Vec<_>>(), ["auto"]);
+        assert_eq!(listed_values("threshold").count(), 0);
     }
 }

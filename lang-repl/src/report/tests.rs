@@ -10,8 +10,8 @@ const FILE: &str = "def f(x: [n]f64) -> f64 =\n  sum i < n + 1:\n    x[i]\n\ndef
 fn check(problem: impl FnOnce(&mut Sources) -> Problem, expected: Expect) {
     let mut sources = Sources::default();
     let p = problem(&mut sources);
-    let full = text(std::slice::from_ref(&p), &sources, Style::Full { color: false, width: None });
-    let short = text(std::slice::from_ref(&p), &sources, Style::Short);
+    let full = render(std::slice::from_ref(&p), &sources, ReportStyle::Full { color: false, width: None });
+    let short = render(std::slice::from_ref(&p), &sources, ReportStyle::Short);
     let json = json_list(&[p], &sources);
     expected.assert_eq(&format!("{full}{short}{json}\n"));
 }
@@ -21,7 +21,9 @@ fn one_place_with_help() {
     check(
         |s| {
             let f = s.add("a.iv", FILE);
-            Problem::new(Code::E0306, "index `i` leaves `x`").at(f, Span::new(49, 50), "up to n").help("write `i < n`")
+            Problem::new(Code::E0306, "index `i` leaves `x`")
+                .with_place(f, Span::new(49, 50), "up to n")
+                .with_help("write `i < n`")
         },
         expect![[r#"
             [E0306] Error: index `i` leaves `x`
@@ -46,9 +48,9 @@ fn several_places_and_files() {
             let f = s.add("a.iv", FILE);
             let g = s.add("b.iv", "one\ntwo");
             let mut p = Problem::new(Code::W0401, "a warning\x1b[31m with\na second line")
-                .at(f, Span::new(64, 66), "")
-                .at(g, Span::new(4, 7), "there")
-                .at(f, Span::new(0, 55), "all of this");
+                .with_place(f, Span::new(64, 66), "")
+                .with_place(g, Span::new(4, 7), "there")
+                .with_place(f, Span::new(0, 55), "all of this");
             p.trace = (0..20)
                 .map(|i| Caller { name: format!("`f{i}`"), source: Some(g), span: Span::new(i % 5, 5) })
                 .collect();
@@ -92,7 +94,7 @@ fn several_places_and_files() {
 #[test]
 fn no_place() {
     check(
-        |_| Problem::new(Code::E0602, "no file `x.iv`").help("look again"),
+        |_| Problem::new(Code::E0602, "no file `x.iv`").with_help("look again"),
         expect![[r#"
         [E0602] Error: no file `x.iv`
           Help: look again
@@ -107,7 +109,7 @@ fn long_lines_are_cut() {
     check(
         |s| {
             let f = s.add("long.iv", format!("a\n{}μ{}\n", "x".repeat(5_000_000), "y".repeat(5_000_000)));
-            Problem::new(Code::E0001, "odd").at(f, Span::new(5_000_002, 5_000_004), "this").at(
+            Problem::new(Code::E0001, "odd").with_place(f, Span::new(5_000_002, 5_000_004), "this").with_place(
                 f,
                 Span::new(0, 9_000_000),
                 "wide",
@@ -135,7 +137,7 @@ fn the_end_of_a_text() {
     check(
         |s| {
             let f = s.add("e.iv", "def\n");
-            Problem::new(Code::E0001, "unexpected end").at(f, Span::new(4, 4), "")
+            Problem::new(Code::E0001, "unexpected end").with_place(f, Span::new(4, 4), "")
         },
         expect![[r#"
             [E0001] Error: unexpected end
@@ -155,8 +157,8 @@ fn the_end_of_a_text() {
 fn many_problems_are_counted() {
     let mut sources = Sources::default();
     let f = sources.add("e.iv", "x");
-    let all = vec![Problem::new(Code::E0001, "odd").at(f, Span::new(0, 1), ""); 1000];
-    let full = text(&all, &sources, Style::Full { color: false, width: None });
+    let all = vec![Problem::new(Code::E0001, "odd").with_place(f, Span::new(0, 1), ""); 1000];
+    let full = render(&all, &sources, ReportStyle::Full { color: false, width: None });
     assert!(full.ends_with("… and 980 more; `--format short` lists all.\n"), "{full}");
     assert_eq!(summary(&all).as_deref(), Some("1000 errors"));
     assert_eq!(summary(&[]), None);
@@ -180,9 +182,9 @@ fn every_place_can_be_drawn() {
         for _ in 0..1 + random(9) {
             let (a, b) = (random(length * 2), random(length * 2));
             let span = Span::new(u32::try_from(a).unwrap(), u32::try_from(b).unwrap());
-            p = p.at(ids[random(2)], span, ["", "label", "two\nlines"][random(3)]);
+            p = p.with_place(ids[random(2)], span, ["", "label", "two\nlines"][random(3)]);
         }
-        let full = text(std::slice::from_ref(&p), &sources, Style::Full { color: false, width: None });
+        let full = render(std::slice::from_ref(&p), &sources, ReportStyle::Full { color: false, width: None });
         assert!(full.starts_with("[E0001] Error: m"));
         assert!(!full.contains(['\u{1b}', '\u{E000}']), "{full}");
         json_list(&[p], &sources);
@@ -194,10 +196,11 @@ fn sentences_are_broken_at_words() {
     let mut sources = Sources::default();
     let f = sources.add("a.iv", FILE);
     let p = Problem::new(Code::E0306, "a message of several words that is longer than a line of the terminal")
-        .at(f, Span::new(49, 50), "up to n")
-        .help("an advice that is longer than a line too, in `code with words`\nand a second one");
-    let mut full = text(std::slice::from_ref(&p), &sources, Style::Full { color: false, width: Some(40) });
-    full += &text(&[Problem { places: Vec::new(), ..p }], &sources, Style::Full { color: false, width: Some(40) });
+        .with_place(f, Span::new(49, 50), "up to n")
+        .with_help("an advice that is longer than a line too, in `code with words`\nand a second one");
+    let mut full = render(std::slice::from_ref(&p), &sources, ReportStyle::Full { color: false, width: Some(40) });
+    full +=
+        &render(&[Problem { places: Vec::new(), ..p }], &sources, ReportStyle::Full { color: false, width: Some(40) });
     expect![[r#"
         [E0306] Error: a message of several
         words that is longer than a line of the

@@ -15,7 +15,7 @@
 mod harness;
 
 mod damaged;
-mod fits;
+mod file_types;
 mod tables;
 
 use std::io::{Cursor, Read as _};

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use super::harness::Dir;
 
 /// Whether tmux is installed. If `IVERSON_REQUIRE_ALL` is set, its absence is a failure.
-pub(crate) fn there(test: &str) -> bool {
+pub(crate) fn is_tmux_installed(test: &str) -> bool {
     let version = Command::new("tmux").arg("-V").stdout(Stdio::null()).stderr(Stdio::null()).status();
     let there = version.is_ok_and(|status| status.success());
     if !there {

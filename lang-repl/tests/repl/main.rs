@@ -12,7 +12,7 @@
 
 mod commands;
 mod derivatives;
-mod habits;
+mod first_session;
 #[path = "../harness/mod.rs"]
 mod harness;
 mod lines;

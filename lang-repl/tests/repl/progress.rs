@@ -8,11 +8,11 @@ use expect_test::expect;
 use crate::harness::Dir;
 
 /// A terminal of 80 columns with a shell.
-struct Screen {
+struct ShellScreen {
     name: String,
 }
 
-impl Screen {
+impl ShellScreen {
     fn new(dir: &Dir, name: &str) -> Option<Self> {
         let screen = Self { name: format!("iverson-{}-{name}", std::process::id()) };
         let shell = "env -u ENV PS1='> ' TERM=screen sh";
@@ -62,7 +62,7 @@ impl Screen {
     }
 }
 
-impl Drop for Screen {
+impl Drop for ShellScreen {
     fn drop(&mut self) {
         let _ = self.tmux(&["kill-server"]);
     }
@@ -84,7 +84,7 @@ fn has_bar(text: &str) -> bool {
 #[test]
 fn a_bar_comes_and_goes() {
     let dir = Dir::new(&[("long.iv", LONG.as_bytes())]);
-    let Some(screen) = Screen::new(&dir, "bar") else { return };
+    let Some(screen) = ShellScreen::new(&dir, "bar") else { return };
     let iverson = env!("CARGO_BIN_EXE_iverson");
     screen.line(&format!("alias iverson={iverson}; clear"));
     screen.until(|text| text == "> \n" || text == ">\n");
@@ -127,7 +127,7 @@ fn a_bar_comes_and_goes() {
 #[test]
 fn no_bar_where_it_is_not_wanted() {
     let dir = Dir::new(&[("long.iv", LONG.as_bytes())]);
-    let Some(screen) = Screen::new(&dir, "none") else { return };
+    let Some(screen) = ShellScreen::new(&dir, "none") else { return };
     let iverson = env!("CARGO_BIN_EXE_iverson");
     let wanted = [("", "--progress never"), ("TERM=dumb", ""), ("", "--format json"), ("", "2>told")];
     for (round, (before, after)) in wanted.into_iter().enumerate() {

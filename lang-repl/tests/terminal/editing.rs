@@ -1,7 +1,7 @@
 //! Tests of line editing: blocks, history, paste, completion, and the end of a session.
 
 use crate::harness::Dir;
-use crate::screen::{Screen, there};
+use crate::screen::{Screen, is_tmux_installed};
 
 const SIZE: (u16, u16) = (80, 24);
 
@@ -19,7 +19,7 @@ fn check(screen: &Screen, wanted: &str, expected: &str) {
 
 #[test]
 fn blocks_are_edited_as_one() {
-    if !there("blocks_are_edited_as_one") {
+    if !is_tmux_installed("blocks_are_edited_as_one") {
         return;
     }
     let dir = Dir::new(&[]);
@@ -126,7 +126,7 @@ iverson>",
 
 #[test]
 fn a_run_that_takes_much_is_asked_for() {
-    if !there("a_run_that_takes_much_is_asked_for") {
+    if !is_tmux_installed("a_run_that_takes_much_is_asked_for") {
         return;
     }
     let dir = Dir::new(&[]);
@@ -177,7 +177,7 @@ fn a_run_that_takes_much_is_asked_for() {
 
 #[test]
 fn what_is_pasted_may_have_prompts() {
-    if !there("what_is_pasted_may_have_prompts") {
+    if !is_tmux_installed("what_is_pasted_may_have_prompts") {
         return;
     }
     let dir = Dir::new(&[]);
@@ -202,7 +202,7 @@ fn what_is_pasted_may_have_prompts() {
 
 #[test]
 fn tab_completes() {
-    if !there("tab_completes") {
+    if !is_tmux_installed("tab_completes") {
         return;
     }
     let dir = Dir::new(&[("points.csv", b"1,2\n3,4\n")]);
@@ -259,7 +259,7 @@ fn tab_completes() {
 /// screen.
 #[test]
 fn lists_take_the_place_of_hints() {
-    if !there("lists_take_the_place_of_hints") {
+    if !is_tmux_installed("lists_take_the_place_of_hints") {
         return;
     }
     let dir = Dir::new(&[]);
@@ -287,7 +287,7 @@ fn lists_take_the_place_of_hints() {
 /// Concurrent sessions append to one history file, each input immediately.
 #[test]
 fn sessions_share_the_history() {
-    if !there("sessions_share_the_history") {
+    if !is_tmux_installed("sessions_share_the_history") {
         return;
     }
     let dir = Dir::new(&[]);
@@ -319,7 +319,7 @@ fn sessions_share_the_history() {
 /// A signal that ends the process leaves the terminal in its original mode.
 #[test]
 fn signals_leave_the_terminal_sane() {
-    if !there("signals_leave_the_terminal_sane") {
+    if !is_tmux_installed("signals_leave_the_terminal_sane") {
         return;
     }
     for signal in ["TERM", "QUIT"] {
@@ -337,7 +337,7 @@ fn signals_leave_the_terminal_sane() {
 
 #[test]
 fn text_that_comes_key_by_key_is_not_painted_key_by_key() {
-    if !there("text_that_comes_key_by_key_is_not_painted_key_by_key") {
+    if !is_tmux_installed("text_that_comes_key_by_key_is_not_painted_key_by_key") {
         return;
     }
     let dir = Dir::new(&[]);

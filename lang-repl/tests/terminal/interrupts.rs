@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use crate::harness::Dir;
-use crate::screen::{Screen, there};
+use crate::screen::{Screen, is_tmux_installed};
 
 /// Returns the number of interrupts; `IVERSON_COUNT` selects more, up to 1000, which take minutes.
 fn count() -> u64 {
@@ -13,10 +13,10 @@ fn count() -> u64 {
 }
 
 /// A small random number generator, reproducible for a seed.
-struct Random(u64);
+struct KnuthRandom(u64);
 
-impl Random {
-    fn below(&mut self, n: u64) -> u64 {
+impl KnuthRandom {
+    fn number_below(&mut self, n: u64) -> u64 {
         // The constants are Knuth's.
         self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (self.0 >> 33) % n
@@ -44,7 +44,7 @@ const WORK: &[&str] = &[
 
 #[test]
 fn an_interrupt_at_any_moment_loses_nothing() {
-    if !there("an_interrupt_at_any_moment_loses_nothing") {
+    if !is_tmux_installed("an_interrupt_at_any_moment_loses_nothing") {
         return;
     }
     let dir = Dir::new(&[]);
@@ -52,19 +52,19 @@ fn an_interrupt_at_any_moment_loses_nothing() {
     assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
     let screen = Screen::new(&dir, "", (80, 24));
     let seed = std::env::var("IVERSON_SEED").ok().and_then(|s| s.parse().ok()).unwrap_or(7);
-    let mut random = Random(seed);
+    let mut random = KnuthRandom(seed);
     screen.text("let first = 1000\r");
     screen.shows("first: i64 = 1000\niverson>");
     let count = count();
     for n in 0..count {
         screen.text(&format!("let d{n} = {n}\r"));
         screen.shows(&format!("d{n}: i64 = {n}\niverson>"));
-        let work = WORK[random.below(WORK.len() as u64) as usize];
+        let work = WORK[random.number_below(WORK.len() as u64) as usize];
         screen.text(work);
-        std::thread::sleep(Duration::from_millis(random.below(60)));
+        std::thread::sleep(Duration::from_millis(random.number_below(60)));
         screen.keys(&["C-c"]);
         come_back(&screen, work);
-        let earlier = random.below(n + 1);
+        let earlier = random.number_below(n + 1);
         screen.text(&format!("first + d{earlier}\r"));
         screen.shows(&format!("iverson> first + d{earlier}\ni64 = {}\niverson>", 1000 + earlier));
         screen.clear();

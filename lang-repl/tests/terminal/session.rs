@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 
 use crate::harness::Dir;
-use crate::screen::{Screen, there};
+use crate::screen::{Screen, is_tmux_installed};
 
 /// A step: its description, the keys, and the expected text on the screen.
 struct Step {
@@ -157,7 +157,7 @@ const STEPS: &[Step] = &[
 
 #[test]
 fn a_newcomers_session() {
-    if !there("a_newcomers_session") {
+    if !is_tmux_installed("a_newcomers_session") {
         return;
     }
     let dir = Dir::new(&[]);

@@ -60,13 +60,13 @@ impl Gen<'_> {
 
     /// Draws fields with distinct names.
     fn fields(&mut self) -> Vec<Ident> {
-        let count = 1 + self.random.below(3);
-        let from = self.random.below(FIELDS.len());
+        let count = 1 + self.random.number_below(3);
+        let from = self.random.number_below(FIELDS.len());
         (0..count).filter_map(|i| FIELDS.get((from + i) % FIELDS.len())).map(|name| ident(*name)).collect()
     }
 
     fn some<T>(&mut self, least: usize, most: usize, mut one: impl FnMut(&mut Self) -> T) -> Vec<T> {
-        let count = least + self.random.below(most - least + 1);
+        let count = least + self.random.number_below(most - least + 1);
         (0..count).map(|_| one(self)).collect()
     }
 
@@ -75,7 +75,7 @@ impl Gen<'_> {
     }
 
     fn leaf(&mut self) -> Expr {
-        match self.random.below(12) {
+        match self.random.number_below(12) {
             0 | 1 => Expr::Int(self.random.pick_or(&[0, 1, 2, 17, 1_000_000, (1 << 63) - 1], 0)),
             2 => Expr::Float(self.random.pick_or(&[0.0, 0.1, 1.5, 1e-14, 2.5e100, f64::MAX, 5e-324], 0.0)),
             3 => Expr::Bool(self.random.once_in(2)),
@@ -94,7 +94,7 @@ impl Gen<'_> {
     }
 
     fn inner(&mut self, d: usize) -> Expr {
-        match self.random.below(27) {
+        match self.random.number_below(27) {
             0 => Expr::Unary(self.random.pick_or(&[UnOp::Neg, UnOp::Not], UnOp::Neg), self.expr(d)),
             1..=3 => {
                 let level = self.random.pick_or(&BinOp::ALL, BinOp::Add).precedence();
@@ -180,7 +180,7 @@ impl Gen<'_> {
             25 => {
                 let base = self.expr(d);
                 let updates = self.some(1, 3, |g| {
-                    let place = match g.random.below(3) {
+                    let place = match g.random.number_below(3) {
                         0 => UpdateTarget::Index(g.subscripts(d), Span::default()),
                         1 => UpdateTarget::Field(g.field()),
                         _ => UpdateTarget::Proj(0, Span::default()),
@@ -194,7 +194,7 @@ impl Gen<'_> {
     }
 
     fn subscripts(&mut self, depth: usize) -> Vec<Subscript> {
-        self.some(1, 3, |g| match g.random.below(4) {
+        self.some(1, 3, |g| match g.random.number_below(4) {
             0 => Subscript::FullAxis(Span::default()),
             1 => Subscript::Range(g.expr(depth), g.expr(depth)),
             _ => Subscript::Index(g.expr(depth)),
@@ -204,7 +204,7 @@ impl Gen<'_> {
     fn vars(&mut self, depth: usize) -> Vec<IndexVar> {
         self.some(1, 3, |g| {
             let name = g.variable();
-            let range = match g.random.below(3) {
+            let range = match g.random.number_below(3) {
                 0 => IndexRange::Bare,
                 1 => IndexRange::Below(g.expr(depth)),
                 _ => IndexRange::Range { from: g.expr(depth), to: g.expr(depth), by: g.maybe(2, |g| g.expr(depth)) },
@@ -224,7 +224,7 @@ impl Gen<'_> {
     }
 
     fn pat(&mut self, depth: usize) -> PatId {
-        let pat = match if depth == 0 { 0 } else { self.random.below(10) } {
+        let pat = match if depth == 0 { 0 } else { self.random.number_below(10) } {
             1 => Pat::Wild,
             2 | 3 => {
                 let module = self.maybe(3, |_| ident("tree"));
@@ -254,7 +254,7 @@ impl Gen<'_> {
     }
 
     fn ty(&mut self, depth: usize) -> TypeId {
-        let ty = match if depth == 0 { 0 } else { self.random.below(9) } {
+        let ty = match if depth == 0 { 0 } else { self.random.number_below(9) } {
             1 | 2 => TypeExpr::Array(self.sizes(), self.ty(depth - 1)),
             3 => {
                 let items = self.some(2, 3, |g| g.ty(depth - 1));
@@ -269,7 +269,7 @@ impl Gen<'_> {
             7 => TypeExpr::Name {
                 module: self.maybe(3, |_| ident("geometry")),
                 name: ident("Net"),
-                args: self.some(1, 3, |g| match g.random.below(5) {
+                args: self.some(1, 3, |g| match g.random.number_below(5) {
                     0 | 1 => TypeArg::Type(g.ty(depth - 1)),
                     2 => TypeArg::Size(SizeExpr::Unknown(g.binding())),
                     _ => TypeArg::Size(SizeExpr::Expr(g.computed_size())),
@@ -281,7 +281,7 @@ impl Gen<'_> {
     }
 
     fn sizes(&mut self) -> Vec<SizeExpr> {
-        self.some(1, 3, |g| match g.random.below(4) {
+        self.some(1, 3, |g| match g.random.number_below(4) {
             0 => SizeExpr::Unknown(g.binding()),
             1 => SizeExpr::Expr(g.computed_size()),
             _ => SizeExpr::Expr(g.size_name()),
@@ -295,11 +295,11 @@ impl Gen<'_> {
 
     /// Draws a size that cannot be read as a type.
     fn computed_size(&mut self) -> ExprId {
-        let atom = |g: &mut Self| match g.random.below(3) {
+        let atom = |g: &mut Self| match g.random.number_below(3) {
             0 => g.add(Expr::Int(784)),
             _ => g.size_name(),
         };
-        let expr = match self.random.below(4) {
+        let expr = match self.random.number_below(4) {
             0 => Expr::Int(10),
             1 => {
                 let first = atom(self);
@@ -316,7 +316,7 @@ impl Gen<'_> {
     }
 
     fn item(&mut self, depth: usize) -> Item {
-        match self.random.below(12) {
+        match self.random.number_below(12) {
             0 => Item::Import(Import { path: ident("linalg"), is_file: false, alias: self.maybe(2, Self::binding) }),
             1 => Item::Import(Import {
                 path: ident("./lib/mine.iv"),
@@ -369,7 +369,7 @@ impl Gen<'_> {
 
 /// Draws an item.
 pub fn tree(random: &mut Random) -> Tree {
-    let depth = 1 + random.below(5);
+    let depth = 1 + random.number_below(5);
     let docs = if random.once_in(6) { "What it is.\nAnd more." } else { "" };
     let mut g = Gen { random, exprs: Arena::default(), pats: Arena::default(), types: Arena::default(), fresh: 0 };
     let item = g.item(depth);

@@ -11,9 +11,9 @@ use lang_core::syntax::ops::UnOp;
 
 /// The number of occurrences of each variant of the surface tree.
 #[derive(Clone, Default, Debug)]
-pub struct Hits(BTreeMap<&'static str, u64>);
+pub struct SyntaxCoverage(BTreeMap<&'static str, u64>);
 
-impl Hits {
+impl SyntaxCoverage {
     /// Returns the variants that did not occur.
     #[must_use]
     pub fn missing(&self) -> Vec<&'static str> {
@@ -164,7 +164,7 @@ impl Hits {
     }
 }
 
-impl fmt::Display for Hits {
+impl fmt::Display for SyntaxCoverage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for name in VARIANTS {
             writeln!(f, "{:>9}  {name}", self.0.get(name).copied().unwrap_or(0))?;

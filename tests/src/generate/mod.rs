@@ -9,7 +9,7 @@ pub mod hits;
 pub mod scramble;
 
 use draw::tree;
-use hits::Hits;
+use hits::SyntaxCoverage;
 use lang_core::syntax::ast::Tree;
 use lang_core::syntax::format::{dump_tree, format_file, print_tree, same_meaning, same_tree};
 use lang_core::syntax::lexer::lex;
@@ -21,11 +21,11 @@ use crate::random::Random;
 
 /// The result of a run.
 #[derive(Debug, Default)]
-pub struct Report {
+pub struct SyntaxReport {
     /// The number of programs drawn.
     pub programs: u64,
     /// The variants that occurred in them.
-    pub hits: Hits,
+    pub hits: SyntaxCoverage,
     /// The number of programs that broke a law.
     pub broken: u64,
     /// The broken laws and the texts of the shortest failures.
@@ -37,12 +37,12 @@ const KEPT: usize = 5;
 
 /// Draws `count` programs from `seed` and checks the laws on each.
 #[must_use]
-pub fn run(seed: u64, count: u64) -> Report {
-    let mut report = Report::default();
+pub fn run(seed: u64, count: u64) -> SyntaxReport {
+    let mut report = SyntaxReport::default();
     for nth in 0..count {
         let mut random = Random::new(seed.wrapping_add(nth).wrapping_mul(0x2545_f491_4f6c_dd1d));
         report.programs += 1;
-        let items = 1 + random.below(8) / 6;
+        let items = 1 + random.number_below(8) / 6;
         let trees: Vec<Tree> = (0..items).map(|_| tree(&mut random)).collect();
         trees.iter().for_each(|tree| report.hits.count(tree));
         let texts: Result<Vec<String>, String> = trees.iter().map(print_laws).collect();

@@ -17,7 +17,7 @@ pub fn scramble(random: &mut Random, text: &str, comments: usize) -> String {
         if must_touch(&tokens, nth) {
             out.push_str(if touching { "" } else { " " });
         } else {
-            match random.below(12 + comments) {
+            match random.number_below(12 + comments) {
                 0 if nth > 0 => out.push_str("\n   "),
                 1 if nth > 0 => out.push_str("\n\n "),
                 2 if nth > 0 => out.push_str("   "),
@@ -37,7 +37,7 @@ pub fn scramble(random: &mut Random, text: &str, comments: usize) -> String {
         }
         out.push_str(text.get(token.span.range()).unwrap_or_default());
     }
-    match random.below(6) {
+    match random.number_below(6) {
         0 => out.push_str(" -- last"),
         1 => out.push_str("\n  -- below\n-- and below"),
         _ => {}
@@ -65,9 +65,9 @@ pub fn scramble_all(random: &mut Random, texts: &[String]) -> String {
 /// Removes, doubles or exchanges a few tokens. The result is mostly wrong, sometimes unusual.
 pub fn damage(random: &mut Random, text: &str) -> String {
     let mut tokens: Vec<&str> = lex(text).tokens.iter().filter_map(|t| text.get(t.span.range())).collect();
-    for _ in 0..=random.below(3) {
-        let (at, other) = (random.below(tokens.len()), random.below(tokens.len()));
-        match random.below(5) {
+    for _ in 0..=random.number_below(3) {
+        let (at, other) = (random.number_below(tokens.len()), random.number_below(tokens.len()));
+        match random.number_below(5) {
             0 if !tokens.is_empty() => drop(tokens.remove(at)),
             1 => tokens.insert(at, random.pick_or(&[",", "(", ")", "|", "\n--| c\n", "\n-- c\n", "()", "with"], ",")),
             2 => {

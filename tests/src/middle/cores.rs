@@ -14,21 +14,21 @@ use lang_core::ir::core::{
 use lang_core::ir::reduce::{CoreReduction, Reducer, linear_index};
 use lang_core::ir::ssa::SsaFunction;
 use lang_core::ir::value::IrValue;
-use lang_core::norm::{RuleCoverage, lift, pairs, pushout, to_ssa};
+use lang_core::norm::{RuleCoverage, let_lifting, pair_elimination, pushout, to_ssa};
 use lang_core::pipeline::{MemoisedForms, Stages};
 use lang_core::predicate::{Atom, Index, LocalId, Poly, Pred};
 use lang_core::resolve::scalar_fn::ScalarFn;
 use lang_core::session::Session;
 use lang_core::syntax::ops::{BinOp, Scalar};
 
-use super::forms::Middle;
-use super::judge::{Broken, Judge};
-use super::probe::{grid, point};
-use super::soak::Report;
+use super::form_laws::{BrokenLaw, LawChecker};
+use super::forms::FormProvider;
+use super::interpreter_oracle::{grid, point};
+use super::soak::MiddleReport;
 use crate::random::Random;
 
 /// Functions of core in all their forms.
-struct Made<'a> {
+struct CoreForms<'a> {
     known: RefCell<HashMap<FunctionKey, Arc<Stages>>>,
     derived: RefCell<HashMap<FunctionKey, Option<Arc<SsaFunction>>>>,
     /// The tables of the derivatives of scalar functions.
@@ -36,11 +36,11 @@ struct Made<'a> {
     hits: RefCell<RuleCoverage>,
 }
 
-impl Made<'_> {
+impl CoreForms<'_> {
     fn add(&self, core: &CoreFunction) -> Arc<Stages> {
         let hits = &mut *self.hits.borrow_mut();
-        let lifted = lift::lift_lets(core, hits);
-        let pairs = pairs::eliminate_pairs(&lifted, hits);
+        let lifted = let_lifting::lift_lets(core, hits);
+        let pairs = pair_elimination::eliminate_pairs(&lifted, hits);
         let pushed = pushout::push_out_generations(&pairs, hits);
         let known = |callee: &Arc<FunctionKey>| self.known.borrow().get(&**callee).map(|s| s.ssa.clone());
         let (ssa, origins) = to_ssa::to_ssa(&pushed, &known, false, hits);
@@ -57,7 +57,7 @@ impl Made<'_> {
     }
 }
 
-impl Middle for Made<'_> {
+impl FormProvider for CoreForms<'_> {
     fn stages(&self, callee: &Arc<FunctionKey>) -> Option<Arc<Stages>> {
         self.known.borrow().get(&**callee).cloned()
     }
@@ -93,30 +93,31 @@ thread_local! {
 ///
 /// # Errors
 /// The broken law, and the shrunk functions.
-pub fn judge(seed: u64, report: &mut Report) -> Result<(), (String, String)> {
+pub fn judge(seed: u64, report: &mut MiddleReport) -> Result<(), (String, String)> {
     let mut functions: Vec<CoreFunction> = Vec::new();
     let mut random = Random::new(seed ^ 0x5eed);
-    for k in 0..1 + random.below(2) {
-        functions.push(Draw::function(&mut random, k, &functions, Random::new(seed ^ 0x0de5).once_in(3)));
+    for k in 0..1 + random.number_below(2) {
+        functions.push(CoreGenerator::function(&mut random, k, &functions, Random::new(seed ^ 0x0de5).once_in(3)));
     }
     report.programs += 1;
     let Err(broken) = laws(&functions, report) else { return Ok(()) };
-    let mut unused = Report { without_costs: report.without_costs, ..Report::default() };
+    let mut unused = MiddleReport { without_costs: report.without_costs, ..MiddleReport::default() };
     let (small, how) = shrink(functions, &broken, &mut unused);
     let text: Vec<String> = small.iter().map(ToString::to_string).collect();
     Err((broken.law, format!("{how}\nmade smaller\n{}", text.join("\n"))))
 }
 
-fn laws(functions: &[CoreFunction], report: &mut Report) -> Result<(), Broken> {
+fn laws(functions: &[CoreFunction], report: &mut MiddleReport) -> Result<(), BrokenLaw> {
     TABLES.with(|tables| {
-        let made = Made {
+        let made = CoreForms {
             known: RefCell::default(),
             derived: RefCell::default(),
             // The tables are leaked once for each thread.
             tables,
             hits: RefCell::default(),
         };
-        let mut judge = Judge::new(&made).map_err(|how| Broken { law: "the tolerances can be read".into(), how })?;
+        let mut judge =
+            LawChecker::new(&made).map_err(|how| BrokenLaw { law: "the tolerances can be read".into(), how })?;
         judge.costs = !report.without_costs;
         let mut random = Random::new(23);
         let mut result = Ok(());
@@ -144,7 +145,7 @@ fn laws(functions: &[CoreFunction], report: &mut Report) -> Result<(), Broken> {
 
 // ---- drawing ----
 
-struct Draw<'r> {
+struct CoreGenerator<'r> {
     random: &'r mut Random,
     vars: Vars,
     scope: Vec<(LocalId, CoreType)>,
@@ -177,7 +178,7 @@ fn node(kind: ExprKind, ty: CoreType) -> ExprRef {
     CoreExpr::new(kind, ty, Span::default())
 }
 
-impl<'r> Draw<'r> {
+impl<'r> CoreGenerator<'r> {
     fn function(random: &'r mut Random, number: usize, known: &'r [CoreFunction], orders: bool) -> CoreFunction {
         let mut vars = Vars::default();
         let sizes: Vec<LocalId> = ["n", "m"].into_iter().map(|name| vars.fresh(name)).collect();
@@ -194,7 +195,7 @@ impl<'r> Draw<'r> {
         let params: Vec<(LocalId, CoreType)> = types.into_iter().map(|(name, ty)| (vars.fresh(name), ty)).collect();
         let find = |name: &str| params.iter().find(|(l, _)| vars.name(*l).as_str() == name).map_or(LocalId(0), |p| p.0);
         let (k, b) = (find("k"), find("b"));
-        let (left, smooth) = (12 + random.below(if number == 0 { 60 } else { 30 }), random.below(2) == 0);
+        let (left, smooth) = (12 + random.number_below(if number == 0 { 60 } else { 30 }), random.number_below(2) == 0);
         let prods = random.once_in(5);
         let results = [
             REAL,
@@ -206,7 +207,7 @@ impl<'r> Draw<'r> {
             tensor(&n, pair(REAL, REAL)),
         ];
         let ty = random.pick(&results).cloned().unwrap_or(REAL);
-        let mut draw = Draw {
+        let mut draw = CoreGenerator {
             random,
             vars,
             scope: params.clone(),
@@ -235,13 +236,13 @@ impl<'r> Draw<'r> {
     }
 
     fn extent(&mut self) -> Poly {
-        if self.random.below(2) == 0 { self.n.clone() } else { self.m.clone() }
+        if self.random.number_below(2) == 0 { self.n.clone() } else { self.m.clone() }
     }
 
     /// Draws a type for a subexpression.
     fn some(&mut self) -> CoreType {
         let extent = self.extent();
-        match self.random.below(6) {
+        match self.random.number_below(6) {
             0 => tensor(&extent, REAL),
             1 => pair(REAL, REAL),
             2 => pair(REAL, tensor(&extent, REAL)),
@@ -272,7 +273,7 @@ impl<'r> Draw<'r> {
             return self.leaf(ty);
         }
         let d = depth - 1;
-        match self.random.below(14) {
+        match self.random.number_below(14) {
             0 | 1 => {
                 let some = self.some();
                 let value = self.expr(&some, d);
@@ -290,7 +291,7 @@ impl<'r> Draw<'r> {
             3 => {
                 let other = self.some();
                 let (e, rest) = (self.expr(ty, d), self.expr(&other, d.min(1)));
-                let (items, k) = if self.random.below(2) == 0 { (vec![e, rest], 0) } else { (vec![rest, e], 1) };
+                let (items, k) = if self.random.number_below(2) == 0 { (vec![e, rest], 0) } else { (vec![rest, e], 1) };
                 let types = items.iter().map(|e| e.ty.clone()).collect::<Vec<_>>();
                 CoreExpr::proj(&node(ExprKind::Tuple(items), CoreType::tuple(types)), k)
             }
@@ -337,11 +338,11 @@ impl<'r> Draw<'r> {
     }
 
     fn scalar(&mut self, d: usize) -> ExprRef {
-        match self.random.below(15) {
-            12..=14 if self.orders && self.random.below(2) == 0 => self.order(d),
+        match self.random.number_below(15) {
+            12..=14 if self.orders && self.random.number_below(2) == 0 => self.order(d),
             12..=14 => self.reduction(d),
             0..=2 => {
-                let items = (0..2 + self.random.below(2)).map(|_| self.expr(&REAL, d)).collect();
+                let items = (0..2 + self.random.number_below(2)).map(|_| self.expr(&REAL, d)).collect();
                 node(ExprKind::Add(items), REAL)
             }
             3 | 4 => {
@@ -404,7 +405,7 @@ impl<'r> Draw<'r> {
         if !reducer.is_arg_reduction() {
             return e;
         }
-        if self.random.below(2) == 0 {
+        if self.random.number_below(2) == 0 {
             return node(ExprKind::Apply(ScalarOp::Convert(Scalar::F64), vec![e]), REAL);
         }
         let k = self.vars.fresh("k");
@@ -531,7 +532,7 @@ impl<'r> Draw<'r> {
             }
             _ => {}
         }
-        let k = self.random.below(all.len());
+        let k = self.random.number_below(all.len());
         all.swap_remove(k)
     }
 
@@ -563,7 +564,7 @@ impl<'r> Draw<'r> {
             }
         }
         let simple = self.random.pick(&all).cloned().unwrap_or_default();
-        match self.random.below(9) {
+        match self.random.number_below(9) {
             0 if compound => simple.and(&self.pred(false)),
             1 if compound => Pred::any_of([simple, self.pred(false)]),
             2 if compound => {
@@ -584,7 +585,11 @@ const TRIES: usize = 1500;
 
 /// Replaces expressions with parts of them as long as the same law breaks. Returns the smallest
 /// functions and the details.
-fn shrink(mut functions: Vec<CoreFunction>, broken: &Broken, unused: &mut Report) -> (Vec<CoreFunction>, String) {
+fn shrink(
+    mut functions: Vec<CoreFunction>,
+    broken: &BrokenLaw,
+    unused: &mut MiddleReport,
+) -> (Vec<CoreFunction>, String) {
     let (mut how, mut tries) = (broken.how.clone(), 0);
     'again: loop {
         for k in 0..functions.len() {

@@ -21,15 +21,15 @@ use lang_core::ir::core::{FunctionKey, ScalarOp};
 use lang_core::ir::ssa::{Rhs, SsaFunction};
 use lang_core::syntax::ops::{BinOp, Scalar};
 
-use super::forms::{Middle, partial_of};
+use super::forms::{FormProvider, partial_of};
 
 /// The factor in the paper's theorems.
 pub const PAPER: u64 = 4;
 
 /// Returns the factor of a function and of its callees.
 #[must_use]
-pub fn factor(middle: &dyn Middle, ssa: &SsaFunction) -> u64 {
-    fn of(middle: &dyn Middle, ssa: &SsaFunction, seen: &mut Vec<Arc<FunctionKey>>) -> u64 {
+pub fn factor(middle: &dyn FormProvider, ssa: &SsaFunction) -> u64 {
+    fn of(middle: &dyn FormProvider, ssa: &SsaFunction, seen: &mut Vec<Arc<FunctionKey>>) -> u64 {
         let each = ssa.stmts.iter().map(|stmt| match &stmt.rhs {
             Rhs::Map { operation, args, .. } => {
                 let real = |s: Option<Scalar>| matches!(s, Some(Scalar::F64 | Scalar::F32));
@@ -49,7 +49,7 @@ pub fn factor(middle: &dyn Middle, ssa: &SsaFunction) -> u64 {
     PAPER.max(of(middle, ssa, &mut Vec::new()))
 }
 
-fn of_operation(middle: &dyn Middle, operation: ScalarOp, args: &[usize]) -> u64 {
+fn of_operation(middle: &dyn FormProvider, operation: ScalarOp, args: &[usize]) -> u64 {
     if operation == ScalarOp::Binary(BinOp::Div) {
         return 5;
     }

@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use lang_core::ad::real_outputs;
-use lang_core::eval::eval::EvalError;
+use lang_core::eval::eval_core::EvalError;
 use lang_core::eval::eval_ssa::{IrTensor, SsaEvaluator};
 use lang_core::ir::core::{DerivativeKind, FunctionKey, TypeLeaf};
 use lang_core::ir::flat::InputSource;
@@ -16,24 +16,24 @@ use lang_core::pipeline::Stages;
 use lang_core::syntax::ops::Scalar;
 
 use super::cost;
-use super::forms::{All, Middle};
-use super::judge::{Broken, FUEL, Judge, Law, Point, Ran, broken, tensors};
-use super::number::Number;
-use super::reference::{Ref, real};
+use super::error_bounds::Number;
+use super::form_laws::{BrokenLaw, FUEL, InterpreterResults, LawChecker, LawPoint, LawResult, broken, tensors};
+use super::forms::{EvaluatorFunctions, FormProvider};
+use super::reference::{DualValue, real};
 use super::values::{compare, parts, scalar, scalars, size_of, varying};
 use crate::random::Random;
 
-impl Judge<'_> {
+impl LawChecker<'_> {
     /// Checks all laws of derivatives. `work` is the work of the value in Tensor SSA.
     pub(super) fn derivatives(
         &mut self,
         stages: &Stages,
-        point: &Point,
-        wanted: &Ref,
+        point: &LawPoint,
+        wanted: &DualValue,
         work: u64,
-        ran: Option<&Ran>,
+        ran: Option<&InterpreterResults>,
         random: &mut Random,
-    ) -> Law {
+    ) -> LawResult {
         let outputs: Vec<&TypeLeaf> = stages.ssa.outputs.iter().map(|(leaf, _)| leaf).filter(|l| is_real(l)).collect();
         if outputs.is_empty() {
             return Ok(());
@@ -54,9 +54,9 @@ impl Judge<'_> {
         let mut finite = ran.and_then(|ran| ran.tangent.as_ref()).is_some();
         if let Some(tangent) = ran.and_then(|ran| ran.tangent.as_ref()) {
             let mut differing = None;
-            let mut see = |x: f64, wanted: &Ref| {
+            let mut see = |x: f64, wanted: &DualValue| {
                 finite &= !x.is_nan();
-                if let Ref::Real(_, number) = wanted
+                if let DualValue::Real(_, number) = wanted
                     && x.is_finite()
                     && !self.agrees(x, number)
                 {
@@ -89,7 +89,7 @@ impl Judge<'_> {
             let mut all = Vec::new();
             scalars(wanted, &leaf.path, &mut all);
             let tangents: Vec<Number> =
-                all.iter().filter_map(|r| if let Ref::Real(_, t) = r { Some(*t) } else { None }).collect();
+                all.iter().filter_map(|r| if let DualValue::Real(_, t) = r { Some(*t) } else { None }).collect();
             // A NaN that the interpreter computes too may come from one masked term of a sum.
             let told = ran.is_some_and(|ran| ran.tangent.is_some());
             let masked = |(t, f): (&Number, &IrValue)| (told || t.is_nothing()) && real(f).is_some_and(f64::is_nan);
@@ -125,7 +125,7 @@ impl Judge<'_> {
         let cotangents: Vec<IrTensor> = back.0.iter().skip(stages.ssa.outputs.len()).map(|t| (**t).clone()).collect();
         // A loop cannot skip the cotangents that it carries if data mask them.
         let sees = finite && !self.has(stages, &|rhs| matches!(rhs, Rhs::Loop(..)));
-        self.products(&seeds, &numbers, &cotangents, &along, sees).map_err(|b| Broken {
+        self.products(&seeds, &numbers, &cotangents, &along, sees).map_err(|b| BrokenLaw {
             how: format!("{} of {back:?} for {seeds:?}\n{}{adjoint_of}", b.how, stages.ssa),
             ..b
         })?;
@@ -166,14 +166,14 @@ impl Judge<'_> {
     /// For a definition with a product, the bound is [`FUEL`] and so checks nothing. The products
     /// of all factors but one cost more than the product, by a factor of the number of terms,
     /// masked ones included.
-    fn visited(&self, stages: &Stages, point: &Point, primal: Vec<IrTensor>) -> u64 {
+    fn visited(&self, stages: &Stages, point: &LawPoint, primal: Vec<IrTensor>) -> u64 {
         if self.has(stages, &|rhs| matches!(rhs, Rhs::Reduce(r) if r.reducer == Reducer::Prod)) {
             return FUEL;
         }
         if !self.has(stages, &|rhs| matches!(rhs, Rhs::Loop(..))) {
             return 0;
         }
-        let world = All(self.middle);
+        let world = EvaluatorFunctions(self.middle);
         let mut evaluator = SsaEvaluator::new(&world, FUEL);
         let _ = evaluator.call(&stages.ssa, &point.sizes, primal);
         evaluator.counts.iterations
@@ -188,7 +188,7 @@ impl Judge<'_> {
         cotangents: &[IrTensor],
         along: &[IrTensor],
         sees: bool,
-    ) -> Law {
+    ) -> LawResult {
         let reals = |t: &IrTensor| t.items.iter().filter_map(real).collect::<Vec<f64>>();
         let mut left = Number::zero(false);
         let (mut single, mut error) = (false, 0.0_f64);
@@ -231,11 +231,11 @@ impl Judge<'_> {
     fn second(
         &mut self,
         stages: &Stages,
-        point: &Point,
+        point: &LawPoint,
         twice: &[Arc<SsaFunction>; 2],
         [primal, seeds, along]: [&[IrTensor]; 3],
-        ran: Option<&Ran>,
-    ) -> Law {
+        ran: Option<&InterpreterResults>,
+    ) -> LawResult {
         let [over, back] = twice;
         let reals = seeds.len();
         let zeros = seeds.iter().map(|t| {
@@ -295,10 +295,10 @@ impl Judge<'_> {
     fn run(
         &self,
         ssa: &Arc<SsaFunction>,
-        point: &Point,
+        point: &LawPoint,
         given: Vec<IrTensor>,
     ) -> Result<(Vec<Arc<IrTensor>>, u64), EvalError> {
-        let world = All(self.middle);
+        let world = EvaluatorFunctions(self.middle);
         let mut evaluator = SsaEvaluator::new(&world, FUEL);
         let found = evaluator.call(ssa, &point.sizes, given.clone());
         self.engine_agrees(ssa, point, &given, &found);
@@ -310,7 +310,12 @@ impl Judge<'_> {
 }
 
 /// Returns whether the function, a callee or a loop body contains such a statement.
-fn has(middle: &dyn Middle, ssa: &SsaFunction, what: &dyn Fn(&Rhs) -> bool, seen: &mut Vec<Arc<FunctionKey>>) -> bool {
+fn has(
+    middle: &dyn FormProvider,
+    ssa: &SsaFunction,
+    what: &dyn Fn(&Rhs) -> bool,
+    seen: &mut Vec<Arc<FunctionKey>>,
+) -> bool {
     ssa.stmts.iter().any(|stmt| match &stmt.rhs {
         rhs if what(rhs) => true,
         Rhs::Loop(of, _) => has(middle, &of.body, what, seen),
@@ -331,7 +336,7 @@ fn items_of(value: IrValue) -> Option<Vec<IrValue>> {
 }
 
 /// Returns the parts of the direction.
-fn directions(stages: &Stages, point: &Point) -> Vec<IrTensor> {
+fn directions(stages: &Stages, point: &LawPoint) -> Vec<IrTensor> {
     let of = size_of(&stages.core, &point.sizes, &point.args);
     let vary = varying(&stages.core).into_iter().filter_map(|k| stages.core.params.get(k));
     vary.zip(&point.along).flat_map(|((_, ty), value)| parts(value, ty, &of)).collect()

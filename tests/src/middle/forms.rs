@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use lang_core::base::{GlobalName, Span};
-use lang_core::eval::eval;
+use lang_core::eval::eval_core;
 use lang_core::eval::eval_ssa::{self, IrTensor, SsaEvaluator};
 use lang_core::ir::core::{CoreExpr, CoreFunction, CoreType, ExprKind, FunctionKey, ScalarOp};
 use lang_core::ir::flat::{FlatFunction, InputSource};
@@ -19,11 +19,11 @@ use lang_core::session::Session;
 use lang_core::syntax::ops::Scalar;
 use lang_core::types::ty::Type;
 
-use super::reference::{self, Ref, of_value, real};
+use super::reference::{self, DualValue, of_value, real};
 use super::values::{part_as_is, plain};
 
 /// A provider of definitions in all forms.
-pub trait Middle {
+pub trait FormProvider {
     /// Returns a definition in its forms.
     fn stages(&self, callee: &Arc<FunctionKey>) -> Option<Arc<Stages>>;
     /// Returns a definition or a derivative in Tensor SSA.
@@ -33,14 +33,14 @@ pub trait Middle {
 }
 
 /// The forms of a session's definitions.
-pub struct Forms<'a> {
+pub struct SessionForms<'a> {
     /// The definitions.
     pub module: MemoisedForms<'a>,
     /// The values of top-level `let`s.
     pub globals: &'a HashMap<GlobalName, Computed>,
 }
 
-impl<'a> Forms<'a> {
+impl<'a> SessionForms<'a> {
     /// Returns the forms of a session whose top-level `let`s have these values.
     #[must_use]
     pub fn new(session: &'a Session, globals: &'a HashMap<GlobalName, Computed>) -> Self {
@@ -48,7 +48,7 @@ impl<'a> Forms<'a> {
     }
 }
 
-impl Middle for Forms<'_> {
+impl FormProvider for SessionForms<'_> {
     fn stages(&self, callee: &Arc<FunctionKey>) -> Option<Arc<Stages>> {
         self.module.stages(callee).ok()
     }
@@ -132,22 +132,22 @@ fn as_function(flat: &FlatFunction) -> CoreFunction {
 }
 
 /// Definitions in one form, for the evaluator of core.
-pub struct In<'m> {
-    middle: &'m dyn Middle,
-    all: All<'m>,
+pub struct SingleFormFunctions<'m> {
+    middle: &'m dyn FormProvider,
+    all: EvaluatorFunctions<'m>,
     form: Form,
     known: RefCell<HashMap<FunctionKey, Arc<CoreFunction>>>,
 }
 
-impl<'m> In<'m> {
+impl<'m> SingleFormFunctions<'m> {
     /// Returns the definitions in this form.
     #[must_use]
-    pub fn new(middle: &'m dyn Middle, form: Form) -> Self {
-        Self { middle, all: All(middle), form, known: RefCell::default() }
+    pub fn new(middle: &'m dyn FormProvider, form: Form) -> Self {
+        Self { middle, all: EvaluatorFunctions(middle), form, known: RefCell::default() }
     }
 }
 
-impl eval::CoreEnv for In<'_> {
+impl eval_core::CoreEnv for SingleFormFunctions<'_> {
     fn function(&self, callee: &FunctionKey) -> Option<Arc<CoreFunction>> {
         if let Some(known) = self.known.borrow().get(callee) {
             return Some(known.clone());
@@ -173,9 +173,9 @@ impl eval::CoreEnv for In<'_> {
 
 /// Definitions in Tensor SSA for its evaluator, and in core for the reference.
 #[derive(Clone, Copy)]
-pub struct All<'m>(pub &'m dyn Middle);
+pub struct EvaluatorFunctions<'m>(pub &'m dyn FormProvider);
 
-impl eval_ssa::SsaEnv for All<'_> {
+impl eval_ssa::SsaEnv for EvaluatorFunctions<'_> {
     fn ssa(&self, callee: &FunctionKey) -> Option<Arc<SsaFunction>> {
         self.0.ssa(&Arc::new(callee.clone()))
     }
@@ -188,12 +188,12 @@ impl eval_ssa::SsaEnv for All<'_> {
 /// The fuel for a partial derivative of a scalar operation.
 const PARTIAL: u64 = 10_000;
 
-impl reference::World for All<'_> {
+impl reference::ReferenceDefinitions for EvaluatorFunctions<'_> {
     fn core(&self, callee: &FunctionKey) -> Option<Arc<CoreFunction>> {
         Some(self.0.stages(&Arc::new(callee.clone()))?.core.clone())
     }
 
-    fn global(&self, name: &GlobalName) -> Option<Ref> {
+    fn global(&self, name: &GlobalName) -> Option<DualValue> {
         Some(of_value(&self.0.global(name)?, None))
     }
 
@@ -218,10 +218,10 @@ impl reference::World for All<'_> {
 #[must_use]
 pub fn partial_of(operation: ScalarOp, k: usize, at: Scalar) -> Option<Arc<FunctionKey>> {
     let table = match operation {
-        ScalarOp::Scalar(f) => partials::Operation::Scalar(f),
-        ScalarOp::Pow => partials::Operation::Pow,
-        ScalarOp::PowInt => partials::Operation::PowInt,
+        ScalarOp::Scalar(f) => partials::DifferentiableOp::Scalar(f),
+        ScalarOp::Pow => partials::DifferentiableOp::Pow,
+        ScalarOp::PowInt => partials::DifferentiableOp::PowInt,
         _ => return None,
     };
-    Some(Arc::new(FunctionKey::new(partials::name(table, k), vec![Type::Scalar(at)])))
+    Some(Arc::new(FunctionKey::new(partials::partial_name(table, k), vec![Type::Scalar(at)])))
 }

@@ -5,25 +5,25 @@
 //! The three oracles share no code with the tested passes: the interpreter, the reference, and the
 //! theorems' bounds on work ([`cost`]).
 
+pub mod call_inputs;
 pub mod cores;
 pub mod cost;
+pub mod cost_formulas;
+mod derivative_operators;
 mod derive;
-pub mod filled;
+pub mod engine_oracle;
+pub mod error_bounds;
+pub mod form_laws;
 pub mod forms;
-pub mod formulas;
-pub mod given;
-pub mod judge;
+pub mod interpreter_oracle;
 pub mod large;
-pub mod machine;
-pub mod number;
-mod operators;
-mod order;
-mod ordered;
-pub mod probe;
+mod loop_programs;
+mod predicted_cost;
 pub mod programs;
 mod reduce;
 pub mod reference;
-mod repeated;
 pub mod soak;
-mod told;
+mod sorting;
+mod sorting_programs;
+pub mod synthetic_inputs;
 pub mod values;

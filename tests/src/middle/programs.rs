@@ -3,13 +3,13 @@
 //! Their shapes reach the rules of every pass and of both derivatives. Half of the programs contain
 //! ring operations only, so that every value compares bit for bit.
 
-use lang_core::resolve::scalar_fn::{Domain, ScalarFn};
+use lang_core::resolve::scalar_fn::{ScalarDomain, ScalarFn};
 
 use crate::random::Random;
 
 /// The wanted type of an expression.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Ty {
+pub(super) enum ExprType {
     Real,
     Row,
     Column,
@@ -20,10 +20,20 @@ pub(super) enum Ty {
 }
 
 /// The types of results, by frequency.
-const RESULTS: [Ty; 10] =
-    [Ty::Real, Ty::Real, Ty::Real, Ty::Real, Ty::Row, Ty::Row, Ty::Matrix, Ty::Pair, Ty::Pairs, Ty::Record];
+const RESULTS: [ExprType; 10] = [
+    ExprType::Real,
+    ExprType::Real,
+    ExprType::Real,
+    ExprType::Real,
+    ExprType::Row,
+    ExprType::Row,
+    ExprType::Matrix,
+    ExprType::Pair,
+    ExprType::Pairs,
+    ExprType::Record,
+];
 
-impl Ty {
+impl ExprType {
     fn text(self) -> &'static str {
         match self {
             Self::Real => "f64",
@@ -47,10 +57,10 @@ const PASSED: &str = "x, y, a, q, r, k, b, s";
 #[must_use]
 pub fn program(seed: u64) -> String {
     let mut random = Random::new(seed);
-    let smooth = random.below(2) == 0;
+    let smooth = random.number_below(2) == 0;
     let (risky, single, prods) = (random.once_in(6), random.once_in(8) && !smooth, random.once_in(5));
-    let (repeats, operators) = (random.below(2) == 0, random.once_in(6));
-    let mut draw = Draw {
+    let (repeats, operators) = (random.number_below(2) == 0, random.once_in(6));
+    let mut draw = MiddleProgramGenerator {
         random,
         smooth,
         risky,
@@ -70,20 +80,20 @@ pub fn program(seed: u64) -> String {
         fresh: 0,
         left: 0,
     };
-    let count = 1 + draw.random.below(3);
+    let count = 1 + draw.random.number_below(3);
     let mut text = String::new();
     if !single && draw.random.once_in(4) {
         text += "let g = (for i < 3: 0.5 * f64(i) - 0.25)\n";
-        draw.known.push(("g".to_owned(), Ty::Real));
+        draw.known.push(("g".to_owned(), ExprType::Real));
     }
     for k in 0..count {
-        let ty = draw.random.pick_or(&RESULTS, Ty::Real);
-        draw.left = 14 + draw.random.below(if k == 0 { 60 } else { 30 });
+        let ty = draw.random.pick_or(&RESULTS, ExprType::Real);
+        draw.left = 14 + draw.random.number_below(if k == 0 { 60 } else { 30 });
         draw.indices.clear();
         draw.reals.clear();
         let mut body = draw.expr(ty, 5);
         // A body that is too long to be inlined.
-        if k == 0 && ty == Ty::Real && draw.random.once_in(3) {
+        if k == 0 && ty == ExprType::Real && draw.random.once_in(3) {
             for _ in 0..3 {
                 draw.left = 30;
                 body += &format!(" + {}", draw.expr(ty, 5));
@@ -95,7 +105,7 @@ pub fn program(seed: u64) -> String {
     if single { text.replace("f64", "f32") } else { text }
 }
 
-pub(super) struct Draw {
+pub(super) struct MiddleProgramGenerator {
     pub(super) random: Random,
     smooth: bool,
     /// Whether an index from data may be out of bounds, and an assertion may fail.
@@ -109,7 +119,7 @@ pub(super) struct Draw {
     /// Whether products over ranges may be drawn.
     prods: bool,
     /// The definitions so far, and `g`.
-    known: Vec<(String, Ty)>,
+    known: Vec<(String, ExprType)>,
     /// Index variables in scope, with the extent of each; the extent `c` is a number.
     pub(super) indices: Vec<(String, char)>,
     /// Reals in scope.
@@ -131,7 +141,7 @@ pub(super) struct Draw {
     pub(super) left: usize,
 }
 
-impl Draw {
+impl MiddleProgramGenerator {
     pub(super) fn name(&mut self, prefix: &str) -> String {
         self.fresh += 1;
         format!("{prefix}{}", self.fresh)
@@ -172,28 +182,28 @@ impl Draw {
         })
     }
 
-    pub(super) fn expr(&mut self, ty: Ty, depth: usize) -> String {
+    pub(super) fn expr(&mut self, ty: ExprType, depth: usize) -> String {
         self.left = self.left.saturating_sub(1);
         let depth = if self.left == 0 { 0 } else { depth };
         match ty {
-            Ty::Real => self.real(depth),
-            Ty::Row | Ty::Column => self.row(if ty == Ty::Row { 'n' } else { 'm' }, depth),
-            Ty::Matrix => self.matrix(depth),
-            Ty::Pair => self.either(ty, depth, |d| format!("({}, {})", d.real(depth - 1), d.row('n', depth - 1))),
-            Ty::Pairs => self.either(ty, depth, |d| {
+            ExprType::Real => self.real(depth),
+            ExprType::Row | ExprType::Column => self.row(if ty == ExprType::Row { 'n' } else { 'm' }, depth),
+            ExprType::Matrix => self.matrix(depth),
+            ExprType::Pair => self.either(ty, depth, |d| format!("({}, {})", d.real(depth - 1), d.row('n', depth - 1))),
+            ExprType::Pairs => self.either(ty, depth, |d| {
                 d.over('n', |d, i| format!("(for {i} < n: ({}, {}))", d.real(depth - 1), d.real(depth - 1)))
             }),
-            Ty::Record => {
+            ExprType::Record => {
                 self.either(ty, depth, |d| format!("{{u: {}, v: {}}}", d.real(depth - 1), d.row('m', depth - 1)))
             }
         }
     }
 
     /// Draws a form that may return any compound type, or the value `itself`.
-    fn either(&mut self, ty: Ty, depth: usize, itself: impl FnOnce(&mut Self) -> String) -> String {
+    fn either(&mut self, ty: ExprType, depth: usize, itself: impl FnOnce(&mut Self) -> String) -> String {
         let simple = match ty {
-            Ty::Pair => "(s, x)",
-            Ty::Pairs => "q",
+            ExprType::Pair => "(s, x)",
+            ExprType::Pairs => "q",
             _ => "{u: s, v: y}",
         };
         if depth == 0 {
@@ -202,7 +212,7 @@ impl Draw {
         if self.may_repeat(depth, 3) {
             return self.repeated_several(ty, depth);
         }
-        match self.random.below(8) {
+        match self.random.number_below(8) {
             0 => {
                 let p = self.pred(depth - 1);
                 format!("(if {p} then {} else {})", self.expr(ty, depth - 1), self.expr(ty, depth - 1))
@@ -213,44 +223,44 @@ impl Draw {
                 format!("([{p}] * {})", self.expr(ty, depth - 1))
             }
             3 => self.bound(ty, depth),
-            4 if self.indices.is_empty() && ty == Ty::Pair => {
+            4 if self.indices.is_empty() && ty == ExprType::Pair => {
                 self.over('m', |d, i| format!("(sum {i} < m: {})", d.expr(ty, depth - 1)))
             }
             _ => itself(self),
         }
     }
 
-    fn call(&mut self, ty: Ty) -> Option<String> {
+    fn call(&mut self, ty: ExprType) -> Option<String> {
         let all: Vec<String> =
             self.known.iter().filter(|(f, t)| *t == ty && f != "g").map(|(f, _)| f.clone()).collect();
         let f = self.random.pick(&all).cloned()?;
         // A call that depends on an index is evaluated for each.
-        let s = if self.random.below(2) == 0 { self.real(0) } else { "s".to_owned() };
+        let s = if self.random.number_below(2) == 0 { self.real(0) } else { "s".to_owned() };
         Some(format!("{f}({}, {s})", PASSED.trim_end_matches(", s")))
     }
 
     /// Draws a `let` around an expression.
-    fn bound(&mut self, ty: Ty, depth: usize) -> String {
+    fn bound(&mut self, ty: ExprType, depth: usize) -> String {
         self.scoped(|g| g.binding(ty, depth))
     }
 
-    fn binding(&mut self, ty: Ty, depth: usize) -> String {
+    fn binding(&mut self, ty: ExprType, depth: usize) -> String {
         let v = self.name("v");
-        match self.random.below(4) {
+        match self.random.number_below(4) {
             0 => {
-                let (w, pair) = (self.name("v"), self.expr(Ty::Pair, depth - 1));
+                let (w, pair) = (self.name("v"), self.expr(ExprType::Pair, depth - 1));
                 self.reals.push(v.clone());
                 let i = self.at('n');
                 let body = self.expr(ty, depth - 1);
                 match i {
-                    Some(i) if ty == Ty::Real => format!("(let ({v}, {w}) = {pair} in {body} + {w}[{i}])"),
+                    Some(i) if ty == ExprType::Real => format!("(let ({v}, {w}) = {pair} in {body} + {w}[{i}])"),
                     _ => format!("(let ({v}, {w}) = {pair} in {body})"),
                 }
             }
             1 => {
-                let (record, body) = (self.expr(Ty::Record, depth - 1), self.expr(ty, depth - 1));
+                let (record, body) = (self.expr(ExprType::Record, depth - 1), self.expr(ty, depth - 1));
                 match ty {
-                    Ty::Real => format!("(let {v} = {record} in {v}.u * {body})"),
+                    ExprType::Real => format!("(let {v} = {record} in {v}.u * {body})"),
                     _ => format!("(let {v} = {record} in {body})"),
                 }
             }
@@ -327,10 +337,10 @@ impl Draw {
         if self.may_repeat(depth, 6) {
             return self.repeated(depth);
         }
-        match self.random.below(28) {
+        match self.random.number_below(28) {
             25..=27 => self.reduction(d),
-            24 if self.orders && self.random.below(8) < 7 => self.ordered(d),
-            24 => self.call(Ty::Real).unwrap_or_else(|| self.leaf()),
+            24 if self.orders && self.random.number_below(8) < 7 => self.ordered(d),
+            24 => self.call(ExprType::Real).unwrap_or_else(|| self.leaf()),
             0 | 1 => format!("({} + {})", self.real(d), self.real(d)),
             2 => format!("({} - {})", self.real(d), self.real(d)),
             3 | 4 => format!("({} * {})", self.real(d), self.real(d)),
@@ -353,8 +363,8 @@ impl Draw {
                 let p = self.pred(d);
                 format!("(if {p} then {} else {})", self.real(d), self.real(d))
             }
-            13 | 14 => self.bound(Ty::Real, depth),
-            15 => self.call(Ty::Real).unwrap_or_else(|| self.leaf()),
+            13 | 14 => self.bound(ExprType::Real, depth),
+            15 => self.call(ExprType::Real).unwrap_or_else(|| self.leaf()),
             16 => match self.at('n') {
                 Some(i) => format!("({})[{i}]", self.row('n', d)),
                 None => self.leaf(),
@@ -363,12 +373,12 @@ impl Draw {
                 Some(i) => format!("({})[{i}]", self.row('m', d)),
                 None => self.leaf(),
             },
-            18 => format!("({}, {}).{}", self.real(d), self.real(d), self.random.below(2)),
+            18 => format!("({}, {}).{}", self.real(d), self.real(d), self.random.number_below(2)),
             19 => format!("({})^2", self.real(d)),
             20 => format!("stop({})", self.real(d)),
             _ if self.smooth => {
                 let e = self.real(d);
-                match self.random.below(13) {
+                match self.random.number_below(13) {
                     9..=12 => self.function(&e),
                     0 => format!("sin({e})"),
                     1 => format!("tanh({e})"),
@@ -391,7 +401,7 @@ impl Draw {
         let word = if word == "prod" && !self.prods { "min" } else { word };
         let arg = self.random.pick_or(&["argmax", "argmin"], "argmax");
         let extent = self.random.pick_or(&['n', 'm'], 'n');
-        match self.random.below(10) {
+        match self.random.number_below(10) {
             0 | 1 => self.over(extent, |g, i| format!("({word} {i} < {extent}: {})", g.real(d))),
             2 => self.over(extent, |g, i| {
                 let p = g.pred(d.min(1));
@@ -437,12 +447,12 @@ impl Draw {
 
     /// Draws a call of any scalar function, mostly inside its domain.
     fn function(&mut self, e: &str) -> String {
-        let real: Vec<ScalarFn> = ScalarFn::ALL.iter().copied().filter(|f| f.domain() != Domain::Int).collect();
+        let real: Vec<ScalarFn> = ScalarFn::ALL.iter().copied().filter(|f| f.domain() != ScalarDomain::Int).collect();
         let Some(f) = self.random.pick(&real).copied() else { return e.to_owned() };
         let mut args = Vec::new();
         for _ in f.arguments() {
             let of = if args.is_empty() { e.to_owned() } else { self.leaf() };
-            args.push(match self.random.below(3) {
+            args.push(match self.random.number_below(3) {
                 0 => format!("tanh({of})"),
                 1 => format!("(1.5 + tanh({of}))"),
                 _ => of,
@@ -463,8 +473,8 @@ impl Draw {
             return simple.to_owned();
         }
         let d = depth - 1;
-        let ty = if extent == 'n' { Ty::Row } else { Ty::Column };
-        match self.random.below(14) {
+        let ty = if extent == 'n' { ExprType::Row } else { ExprType::Column };
+        match self.random.number_below(14) {
             0 if self.orders => self.ordered_row(extent, d),
             0..=4 => self.over(extent, |g, i| format!("(for {i} < {extent}: {})", g.real(d))),
             5 => format!("({} + {})", self.row(extent, d), self.row(extent, d)),
@@ -491,8 +501,8 @@ impl Draw {
                 let other = if extent == 'n' { 'm' } else { 'n' };
                 format!("(sum {i} < {other}: {})", g.row(extent, d))
             }),
-            _ if extent == 'n' => format!("{}.1", self.expr(Ty::Pair, d)),
-            _ => format!("{}.v", self.expr(Ty::Record, d)),
+            _ if extent == 'n' => format!("{}.1", self.expr(ExprType::Pair, d)),
+            _ => format!("{}.v", self.expr(ExprType::Record, d)),
         }
     }
 
@@ -504,11 +514,11 @@ impl Draw {
         if self.may_repeat(depth, 3) {
             return self.repeated_matrix(depth);
         }
-        match self.random.below(6) {
+        match self.random.number_below(6) {
             0 | 1 => self.over('n', |g, i| g.over('m', |g, j| format!("(for {i} < n, {j} < m: {})", g.real(d)))),
             2 => self.over('n', |g, i| format!("(for {i} < n: {})", g.row('m', d))),
             3 => format!("({} - {})", self.matrix(d), self.matrix(d)),
-            4 => self.call(Ty::Matrix).unwrap_or_else(|| "a".to_owned()),
+            4 => self.call(ExprType::Matrix).unwrap_or_else(|| "a".to_owned()),
             _ => {
                 let p = self.pred(d);
                 format!("([{p}] * {})", self.matrix(d))
@@ -548,7 +558,7 @@ impl Draw {
         all.extend(self.ints.iter().flat_map(|c| [format!("{c} % 2 == 0"), format!("{c} < n")]));
         all.extend(self.truths.iter().flat_map(|p| [p.clone(), format!("!{p}")]));
         let simple = self.random.pick(&all).cloned().unwrap_or_default();
-        match self.random.below(10) {
+        match self.random.number_below(10) {
             0 if depth > 0 => format!("{simple} && {}", self.pred(0)),
             1 if depth > 0 => format!("({simple} || {})", self.pred(0)),
             2 if depth > 0 => self.over('m', |g, j| format!("(any {j} < m: {})", g.pred(0))),

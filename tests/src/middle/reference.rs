@@ -15,11 +15,11 @@ use lang_core::predicate::{Atom, LocalId, Poly, Pred};
 use lang_core::runtime::scalar::i64s;
 use lang_core::syntax::ops::{BinOp, Scalar};
 
-use super::number::Number;
+use super::error_bounds::Number;
 
 /// A value with its tangent.
 #[derive(Clone, Debug)]
-pub enum Ref {
+pub enum DualValue {
     /// A real and its tangent.
     Real(Number, Number),
     /// `i64`
@@ -36,7 +36,7 @@ pub enum Ref {
 
 /// The reason why an evaluation has no value.
 #[derive(Clone, Debug)]
-pub enum Stop {
+pub enum ReferenceStop {
     /// A check failed.
     Failed(Arc<CheckFailure>),
     /// The fuel is exhausted.
@@ -50,31 +50,31 @@ pub enum Stop {
 }
 
 /// The definitions and tables that an evaluation needs.
-pub trait World {
+pub trait ReferenceDefinitions {
     /// Returns the core form of a callee.
     fn core(&self, callee: &FunctionKey) -> Option<Arc<CoreFunction>>;
     /// Returns the value of a top-level `let`.
-    fn global(&self, name: &GlobalName) -> Option<Ref>;
+    fn global(&self, name: &GlobalName) -> Option<DualValue>;
     /// Returns a partial derivative of an operation at these numbers.
     fn partial(&self, operation: ScalarOp, k: usize, args: &[IrValue]) -> Option<f64>;
 }
 
 /// The result of an evaluation.
-pub(super) type Eval<T> = Result<T, Stop>;
+pub(super) type ReferenceResult<T> = Result<T, ReferenceStop>;
 
 /// An evaluation.
 pub struct Reference<'w> {
-    world: &'w dyn World,
+    world: &'w dyn ReferenceDefinitions,
     fuel: u64,
 }
 
 /// The values of variables. Variables of existentials have large numbers.
-pub(super) type Frame = HashMap<LocalId, Ref>;
+pub(super) type ReferenceFrame = HashMap<LocalId, DualValue>;
 
 impl<'w> Reference<'w> {
     /// Returns an evaluation with this much fuel.
     #[must_use]
-    pub fn new(world: &'w dyn World, fuel: u64) -> Self {
+    pub fn new(world: &'w dyn ReferenceDefinitions, fuel: u64) -> Self {
         Self { world, fuel }
     }
 
@@ -82,10 +82,10 @@ impl<'w> Reference<'w> {
     ///
     /// # Errors
     /// The reason why the call has no value.
-    pub fn call(&mut self, function: &CoreFunction, sizes: &[i64], args: Vec<Ref>) -> Eval<Ref> {
-        let mut frame = Frame::new();
+    pub fn call(&mut self, function: &CoreFunction, sizes: &[i64], args: Vec<DualValue>) -> ReferenceResult<DualValue> {
+        let mut frame = ReferenceFrame::new();
         for (local, n) in function.sizes.iter().zip(sizes) {
-            frame.insert(*local, Ref::Int(*n));
+            frame.insert(*local, DualValue::Int(*n));
         }
         for ((local, _), value) in function.params.iter().zip(args) {
             frame.insert(*local, value);
@@ -94,46 +94,48 @@ impl<'w> Reference<'w> {
     }
 
     /// Returns the core form of a callee.
-    pub(super) fn core_of(&self, callee: &FunctionKey) -> Eval<Arc<CoreFunction>> {
-        self.world.core(callee).ok_or(Stop::Broken("a function"))
+    pub(super) fn core_of(&self, callee: &FunctionKey) -> ReferenceResult<Arc<CoreFunction>> {
+        self.world.core(callee).ok_or(ReferenceStop::Broken("a function"))
     }
 
-    pub(super) fn step(&mut self) -> Eval<()> {
-        self.fuel = self.fuel.checked_sub(1).ok_or(Stop::Fuel)?;
+    pub(super) fn step(&mut self) -> ReferenceResult<()> {
+        self.fuel = self.fuel.checked_sub(1).ok_or(ReferenceStop::Fuel)?;
         Ok(())
     }
 
-    pub(super) fn eval(&mut self, f: &mut Frame, e: &CoreExpr) -> Eval<Ref> {
+    pub(super) fn eval(&mut self, f: &mut ReferenceFrame, e: &CoreExpr) -> ReferenceResult<DualValue> {
         match self.term(f, e, false)? {
             Some(value) => Ok(value),
             None => self.zero(f, &e.ty),
         }
     }
 
-    fn zero(&mut self, f: &Frame, ty: &CoreType) -> Eval<Ref> {
+    fn zero(&mut self, f: &ReferenceFrame, ty: &CoreType) -> ReferenceResult<DualValue> {
         Ok(match ty {
             CoreType::Scalar(s) => zero_of(*s),
-            CoreType::Tuple(items, _) => Ref::Tuple(items.iter().map(|t| self.zero(f, t)).collect::<Eval<_>>()?),
-            CoreType::Tensor(n, t) => {
-                let n = usize::try_from(self.poly(f, n)?.max(0)).map_err(|_| Stop::Fuel)?;
-                if n > 1 << 20 {
-                    return Err(Stop::Fuel);
-                }
-                Ref::Array(vec![self.zero(f, t)?; n])
+            CoreType::Tuple(items, _) => {
+                DualValue::Tuple(items.iter().map(|t| self.zero(f, t)).collect::<ReferenceResult<_>>()?)
             }
-            CoreType::Rel(_) => Ref::Rel(Vec::new()),
+            CoreType::Tensor(n, t) => {
+                let n = usize::try_from(self.poly(f, n)?.max(0)).map_err(|_| ReferenceStop::Fuel)?;
+                if n > 1 << 20 {
+                    return Err(ReferenceStop::Fuel);
+                }
+                DualValue::Array(vec![self.zero(f, t)?; n])
+            }
+            CoreType::Rel(_) => DualValue::Rel(Vec::new()),
         })
     }
 
     /// Evaluates an expression as a term. `None` is a masked term, which a sum skips (4.24, 4.30).
     /// With `joint`, nested summations contribute their terms to one sum.
-    fn term(&mut self, f: &mut Frame, e: &CoreExpr, joint: bool) -> Eval<Option<Ref>> {
+    fn term(&mut self, f: &mut ReferenceFrame, e: &CoreExpr, joint: bool) -> ReferenceResult<Option<DualValue>> {
         self.step()?;
         Ok(Some(match &e.kind {
             ExprKind::Var(x) => get(f, *x)?.clone(),
-            ExprKind::Global(name) => self.world.global(name).ok_or(Stop::Broken("a global"))?,
+            ExprKind::Global(name) => self.world.global(name).ok_or(ReferenceStop::Broken("a global"))?,
             ExprKind::Constant(c) => constant(*c, e.ty.scalar().unwrap_or(Scalar::F64)),
-            ExprKind::Index(p) => Ref::Int(self.poly(f, p)?),
+            ExprKind::Index(p) => DualValue::Int(self.poly(f, p)?),
             ExprKind::Add(items) => {
                 let mut sum = Sum::default();
                 for item in items {
@@ -148,7 +150,7 @@ impl<'w> Reference<'w> {
                 let mut sum = Sum::default();
                 for i in 0..self.poly(f, &index.extent)? {
                     self.step()?;
-                    f.insert(index.local, Ref::Int(i));
+                    f.insert(index.local, DualValue::Int(i));
                     sum.add(self.term(f, body, true)?)?;
                 }
                 match sum.result() {
@@ -163,10 +165,10 @@ impl<'w> Reference<'w> {
                 let mut items = Vec::new();
                 for i in 0..self.poly(f, &index.extent)? {
                     self.step()?;
-                    f.insert(index.local, Ref::Int(i));
+                    f.insert(index.local, DualValue::Int(i));
                     items.push(self.eval(f, body)?);
                 }
-                Ref::Array(items)
+                DualValue::Array(items)
             }
             ExprKind::Mul(a, b) => {
                 let (a, b) = (self.eval(f, a)?, self.eval(f, b)?);
@@ -174,18 +176,22 @@ impl<'w> Reference<'w> {
             }
             ExprKind::Neg(a) => match self.term(f, a, joint)? {
                 None => return Ok(None),
-                Some(Ref::Real(x, t)) => Ref::Real(x.negated(), t.negated()),
-                Some(Ref::Int(i)) => Ref::Int(i.wrapping_neg()),
-                Some(_) => return Err(Stop::Broken("a negation")),
+                Some(DualValue::Real(x, t)) => DualValue::Real(x.negated(), t.negated()),
+                Some(DualValue::Int(i)) => DualValue::Int(i.wrapping_neg()),
+                Some(_) => return Err(ReferenceStop::Broken("a negation")),
             },
             ExprKind::Apply(operation, args) => {
-                let args = args.iter().map(|a| self.eval(f, a)).collect::<Eval<Vec<Ref>>>()?;
+                let args = args.iter().map(|a| self.eval(f, a)).collect::<ReferenceResult<Vec<DualValue>>>()?;
                 self.apply(*operation, &args)?
             }
-            ExprKind::Tuple(items) => Ref::Tuple(items.iter().map(|a| self.eval(f, a)).collect::<Eval<_>>()?),
+            ExprKind::Tuple(items) => {
+                DualValue::Tuple(items.iter().map(|a| self.eval(f, a)).collect::<ReferenceResult<_>>()?)
+            }
             ExprKind::Proj(a, k) => match self.eval(f, a)? {
-                Ref::Tuple(items) => items.into_iter().nth(*k as usize).ok_or(Stop::Broken("a component"))?,
-                _ => return Err(Stop::Broken("a tuple")),
+                DualValue::Tuple(items) => {
+                    items.into_iter().nth(*k as usize).ok_or(ReferenceStop::Broken("a component"))?
+                }
+                _ => return Err(ReferenceStop::Broken("a tuple")),
             },
             ExprKind::Access(a, at) => {
                 let mut path = vec![self.poly(f, at)?];
@@ -218,8 +224,8 @@ impl<'w> Reference<'w> {
                 return self.term(f, body, joint);
             }
             ExprKind::Call(callee, sizes, args) => {
-                let sizes = sizes.iter().map(|p| self.poly(f, p)).collect::<Eval<Vec<i64>>>()?;
-                let args = args.iter().map(|a| self.eval(f, a)).collect::<Eval<Vec<Ref>>>()?;
+                let sizes = sizes.iter().map(|p| self.poly(f, p)).collect::<ReferenceResult<Vec<i64>>>()?;
+                let args = args.iter().map(|a| self.eval(f, a)).collect::<ReferenceResult<Vec<DualValue>>>()?;
                 if !callee.derivatives.is_empty() {
                     return self.derived(callee, &sizes, args).map(Some);
                 }
@@ -228,7 +234,7 @@ impl<'w> Reference<'w> {
             }
             ExprKind::Check(p, what, body) => {
                 if !self.holds(f, p)? {
-                    return Err(Stop::Failed(what.clone()));
+                    return Err(ReferenceStop::Failed(what.clone()));
                 }
                 return self.term(f, body, joint);
             }
@@ -242,40 +248,57 @@ impl<'w> Reference<'w> {
 
     /// Evaluates a loop by its definition, iteration by iteration. The output at a position without
     /// an iteration is zero.
-    fn repeat(&mut self, f: &mut Frame, repeat: &CoreLoop, args: &[ExprRef], ty: &CoreType) -> Eval<Ref> {
+    fn repeat(
+        &mut self,
+        f: &mut ReferenceFrame,
+        repeat: &CoreLoop,
+        args: &[ExprRef],
+        ty: &CoreType,
+    ) -> ReferenceResult<DualValue> {
         let body = self.core_of(&repeat.body)?;
-        let mut given = args.iter().map(|a| self.eval(f, a)).collect::<Eval<Vec<Ref>>>()?;
-        let mut carry = given.pop().ok_or(Stop::Broken("a carry"))?;
+        let mut given = args.iter().map(|a| self.eval(f, a)).collect::<ReferenceResult<Vec<DualValue>>>()?;
+        let mut carry = given.pop().ok_or(ReferenceStop::Broken("a carry"))?;
         let (mut outputs, mut t) = (Vec::new(), 0);
         loop {
             let goes_on = match (&repeat.trip_count, &carry) {
                 (CoreTripCount::Fixed(n), _) => t < self.poly(f, n)?,
-                (CoreTripCount::While, Ref::Tuple(parts)) => matches!(parts.first(), Some(Ref::Bool(true))),
-                (CoreTripCount::While, _) => return Err(Stop::Broken("a condition")),
+                (CoreTripCount::While, DualValue::Tuple(parts)) => matches!(parts.first(), Some(DualValue::Bool(true))),
+                (CoreTripCount::While, _) => return Err(ReferenceStop::Broken("a condition")),
             };
             if !goes_on {
-                let extent = usize::try_from(self.poly(f, &repeat.counter.extent)?.max(0)).map_err(|_| Stop::Fuel)?;
-                let CoreType::Tuple(parts, _) = ty else { return Err(Stop::Broken("a loop")) };
-                let Some(CoreType::Tensor(_, output)) = parts.get(1) else { return Err(Stop::Broken("outputs")) };
+                let extent =
+                    usize::try_from(self.poly(f, &repeat.counter.extent)?.max(0)).map_err(|_| ReferenceStop::Fuel)?;
+                let CoreType::Tuple(parts, _) = ty else { return Err(ReferenceStop::Broken("a loop")) };
+                let Some(CoreType::Tensor(_, output)) = parts.get(1) else {
+                    return Err(ReferenceStop::Broken("outputs"));
+                };
                 outputs.truncate(extent);
                 if outputs.len() < extent {
                     outputs.resize(extent, self.zero(f, output)?);
                 }
-                return Ok(Ref::Tuple(vec![carry, Ref::Array(outputs), Ref::Int(t)]));
+                return Ok(DualValue::Tuple(vec![carry, DualValue::Array(outputs), DualValue::Int(t)]));
             }
             self.step()?;
-            f.insert(repeat.counter.local, Ref::Int(t));
-            let sizes = repeat.sizes.iter().map(|p| self.poly(f, p)).collect::<Eval<Vec<i64>>>()?;
+            f.insert(repeat.counter.local, DualValue::Int(t));
+            let sizes = repeat.sizes.iter().map(|p| self.poly(f, p)).collect::<ReferenceResult<Vec<i64>>>()?;
             let mut all = given.clone();
             all.push(carry);
-            let Ref::Tuple(mut next) = self.call(&body, &sizes, all)? else { return Err(Stop::Broken("a step")) };
-            outputs.push(next.pop().ok_or(Stop::Broken("an output"))?);
-            carry = next.pop().ok_or(Stop::Broken("a carry"))?;
+            let DualValue::Tuple(mut next) = self.call(&body, &sizes, all)? else {
+                return Err(ReferenceStop::Broken("a step"));
+            };
+            outputs.push(next.pop().ok_or(ReferenceStop::Broken("an output"))?);
+            carry = next.pop().ok_or(ReferenceStop::Broken("a carry"))?;
             t += 1;
         }
     }
 
-    fn update(&mut self, f: &mut Frame, update: &CoreUpdate, mut base: Ref, value: &Ref) -> Eval<Ref> {
+    fn update(
+        &mut self,
+        f: &mut ReferenceFrame,
+        update: &CoreUpdate,
+        mut base: DualValue,
+        value: &DualValue,
+    ) -> ReferenceResult<DualValue> {
         let mut places = vec![Vec::new()];
         for index in &update.indices {
             let n = self.poly(f, &index.extent)?;
@@ -284,9 +307,9 @@ impl<'w> Reference<'w> {
         for place in places {
             self.step()?;
             for (index, i) in update.indices.iter().zip(&place) {
-                f.insert(index.local, Ref::Int(*i));
+                f.insert(index.local, DualValue::Int(*i));
             }
-            let at = update.at.iter().map(|p| self.poly(f, p)).collect::<Eval<Vec<i64>>>()?;
+            let at = update.at.iter().map(|p| self.poly(f, p)).collect::<ReferenceResult<Vec<i64>>>()?;
             let new = element(value, &place)?.clone();
             let slot = slot(&mut base, &at)?;
             *slot = if update.accumulate { sum_of(slot, &new)? } else { new };
@@ -296,15 +319,15 @@ impl<'w> Reference<'w> {
 
     // ---- scalar operations ----
 
-    fn apply(&mut self, operation: ScalarOp, args: &[Ref]) -> Eval<Ref> {
+    fn apply(&mut self, operation: ScalarOp, args: &[DualValue]) -> ReferenceResult<DualValue> {
         let reals: Vec<(Number, Number)> =
-            args.iter().filter_map(|a| if let Ref::Real(x, t) = a { Some((*x, *t)) } else { None }).collect();
+            args.iter().filter_map(|a| if let DualValue::Real(x, t) = a { Some((*x, *t)) } else { None }).collect();
         let single = reals.first().is_some_and(|(x, _)| x.single);
         match (operation, reals.as_slice()) {
-            (ScalarOp::Stop, [(x, _)]) => return Ok(Ref::Real(*x, Number::zero(single))),
+            (ScalarOp::Stop, [(x, _)]) => return Ok(DualValue::Real(*x, Number::zero(single))),
             (ScalarOp::Convert(to @ (Scalar::F64 | Scalar::F32)), [(x, t)]) => {
                 let to = to == Scalar::F32;
-                return Ok(Ref::Real(x.converted(to), t.converted(to)));
+                return Ok(DualValue::Real(x.converted(to), t.converted(to)));
             }
             (ScalarOp::Binary(BinOp::Div), [(x, s), (y, t)]) => {
                 let quotient = x.over(y, false);
@@ -315,12 +338,12 @@ impl<'w> Reference<'w> {
                 } else {
                     s.plus(&quotient.times(t).negated()).over(y, true)
                 };
-                return Ok(Ref::Real(quotient, tangent));
+                return Ok(DualValue::Real(quotient, tangent));
             }
             _ => {}
         }
         // A power with a small integer exponent is a product.
-        if let (ScalarOp::PowInt, [Ref::Real(x, t), Ref::Int(k @ 1..=8)]) = (operation, args) {
+        if let (ScalarOp::PowInt, [DualValue::Real(x, t), DualValue::Int(k @ 1..=8)]) = (operation, args) {
             let mut below = Number::exact(1.0, single);
             for _ in 1..*k {
                 below = below.times(x);
@@ -328,10 +351,11 @@ impl<'w> Reference<'w> {
             #[expect(clippy::cast_precision_loss, reason = "a small number")]
             let factor = Number::exact(*k as f64, single);
             let tangent = if t.is_nothing() { *t } else { factor.times(&below).times(t) };
-            return Ok(Ref::Real(below.times(x), tangent));
+            return Ok(DualValue::Real(below.times(x), tangent));
         }
-        let at: Vec<IrValue> = args.iter().map(plain).collect::<Option<_>>().ok_or(Stop::Broken("an operand"))?;
-        let result = value::apply_op(operation, &at).ok_or(Stop::Broken("an operation"))?;
+        let at: Vec<IrValue> =
+            args.iter().map(plain).collect::<Option<_>>().ok_or(ReferenceStop::Broken("an operand"))?;
+        let result = value::apply_op(operation, &at).ok_or(ReferenceStop::Broken("an operation"))?;
         // The sign of a zero depends on the order of additions.
         for (k, value) in at.iter().enumerate().filter(|(_, v)| real(v) == Some(0.0)) {
             let mut other = at.clone();
@@ -340,18 +364,18 @@ impl<'w> Reference<'w> {
             }
             let there = value::apply_op(operation, &other);
             if there != Some(result.clone()) && there.as_ref().and_then(real).is_none_or(|x| !x.is_nan()) {
-                return Err(Stop::Undecided);
+                return Err(ReferenceStop::Undecided);
             }
         }
         let inexact = reals.iter().any(|(x, _)| x.error != 0.0);
         let Some(found) = real(&result) else {
             if inexact && moved(args).iter().any(|near| value::apply_op(operation, near).as_ref() != Some(&result)) {
-                return Err(Stop::Undecided);
+                return Err(ReferenceStop::Undecided);
             }
             return Ok(match result {
-                IrValue::I64(i) => Ref::Int(i),
-                IrValue::Bool(b) => Ref::Bool(b),
-                _ => return Err(Stop::Broken("a result")),
+                IrValue::I64(i) => DualValue::Int(i),
+                IrValue::Bool(b) => DualValue::Bool(b),
+                _ => return Err(ReferenceStop::Broken("a result")),
             });
         };
         let single = matches!(result, IrValue::F32(_));
@@ -364,7 +388,7 @@ impl<'w> Reference<'w> {
         }
         let mut tangent = Number::zero(single);
         for (k, arg) in args.iter().enumerate() {
-            let Ref::Real(_, t) = arg else { continue };
+            let DualValue::Real(_, t) = arg else { continue };
             if t.is_nothing() {
                 continue;
             }
@@ -378,12 +402,12 @@ impl<'w> Reference<'w> {
             }
             tangent = tangent.plus(&Number::of_partial(by, spread, single).times(t));
         }
-        Ok(Ref::Real(Number::of_function(found, spread, inexact, single), tangent))
+        Ok(DualValue::Real(Number::of_function(found, spread, inexact, single), tangent))
     }
 
     // ---- indices and predicates ----
 
-    pub(super) fn poly(&mut self, f: &Frame, p: &Poly) -> Eval<i64> {
+    pub(super) fn poly(&mut self, f: &ReferenceFrame, p: &Poly) -> ReferenceResult<i64> {
         let mut sum = 0_i64;
         for (monomial, c) in p.terms() {
             #[expect(clippy::cast_possible_truncation, reason = "arithmetic modulo 2^64")]
@@ -397,7 +421,7 @@ impl<'w> Reference<'w> {
     }
 
     /// Evaluates a polynomial for a comparison: exactly, because comparisons must not wrap.
-    fn compared(&mut self, f: &Frame, p: &Poly) -> Eval<i128> {
+    fn compared(&mut self, f: &ReferenceFrame, p: &Poly) -> ReferenceResult<i128> {
         let mut sum = 0_i128;
         for (monomial, c) in p.terms() {
             let mut product = *c;
@@ -409,11 +433,13 @@ impl<'w> Reference<'w> {
         Ok(sum)
     }
 
-    fn atom(&mut self, f: &Frame, atom: &Atom) -> Eval<i64> {
-        let int = |value: &Ref| if let Ref::Int(i) = value { Ok(*i) } else { Err(Stop::Broken("an integer")) };
+    fn atom(&mut self, f: &ReferenceFrame, atom: &Atom) -> ReferenceResult<i64> {
+        let int = |value: &DualValue| {
+            if let DualValue::Int(i) = value { Ok(*i) } else { Err(ReferenceStop::Broken("an integer")) }
+        };
         match atom {
             Atom::Local(x, _) => int(get(f, *x)?),
-            Atom::Global(name) => int(&self.world.global(name).ok_or(Stop::Broken("a global"))?),
+            Atom::Global(name) => int(&self.world.global(name).ok_or(ReferenceStop::Broken("a global"))?),
             Atom::Read(x, _, at) => {
                 let at = self.polys(f, at)?;
                 int(element(get(f, *x)?, &at)?)
@@ -422,15 +448,17 @@ impl<'w> Reference<'w> {
             Atom::Mod(p, q) => Ok(i64s::arith(BinOp::Mod, self.poly(f, p)?, self.poly(f, q)?).unwrap_or(0)),
             Atom::Min(p, q) => Ok(self.poly(f, p)?.min(self.poly(f, q)?)),
             Atom::Max(p, q) => Ok(self.poly(f, p)?.max(self.poly(f, q)?)),
-            Atom::SizeParam(..) | Atom::Arg(..) | Atom::Meta(_) | Atom::Overflow => Err(Stop::Broken("a size")),
+            Atom::SizeParam(..) | Atom::Arg(..) | Atom::Meta(_) | Atom::Overflow => {
+                Err(ReferenceStop::Broken("a size"))
+            }
         }
     }
 
-    fn polys(&mut self, f: &Frame, at: &[Poly]) -> Eval<Vec<i64>> {
+    fn polys(&mut self, f: &ReferenceFrame, at: &[Poly]) -> ReferenceResult<Vec<i64>> {
         at.iter().map(|p| self.poly(f, p)).collect()
     }
 
-    pub(super) fn holds(&mut self, f: &mut Frame, p: &Pred) -> Eval<bool> {
+    pub(super) fn holds(&mut self, f: &mut ReferenceFrame, p: &Pred) -> ReferenceResult<bool> {
         self.step()?;
         Ok(match p {
             Pred::Ge(p) => self.compared(f, p)? >= 0,
@@ -457,22 +485,22 @@ impl<'w> Reference<'w> {
             Pred::Element(x, _, at, holds) => {
                 let at = self.polys(f, at)?;
                 match element(get(f, *x)?, &at)? {
-                    Ref::Bool(b) => b == holds,
-                    _ => return Err(Stop::Broken("a truth value")),
+                    DualValue::Bool(b) => b == holds,
+                    _ => return Err(ReferenceStop::Broken("a truth value")),
                 }
             }
             Pred::Member(r, _, at, holds) => {
                 let at = self.polys(f, at)?;
                 match get(f, *r)? {
-                    Ref::Rel(rows) => rows.contains(&at) == *holds,
-                    _ => return Err(Stop::Broken("a relation")),
+                    DualValue::Rel(rows) => rows.contains(&at) == *holds,
+                    _ => return Err(ReferenceStop::Broken("a relation")),
                 }
             }
             Pred::Exists(index, body, holds) => {
                 let before = f.get(&index.local).cloned();
                 let mut found = false;
                 for i in 0..self.poly(f, &index.extent)? {
-                    f.insert(index.local, Ref::Int(i));
+                    f.insert(index.local, DualValue::Int(i));
                     found = found || self.holds(f, body)?;
                 }
                 if let Some(before) = before {
@@ -487,12 +515,12 @@ impl<'w> Reference<'w> {
 /// A sum of the terms that are not masked.
 #[derive(Default)]
 struct Sum {
-    sum: Option<Ref>,
+    sum: Option<DualValue>,
     terms: f64,
 }
 
 impl Sum {
-    fn add(&mut self, term: Option<Ref>) -> Eval<()> {
+    fn add(&mut self, term: Option<DualValue>) -> ReferenceResult<()> {
         let Some(term) = term else { return Ok(()) };
         self.terms += 1.0;
         self.sum = Some(match self.sum.take() {
@@ -504,60 +532,60 @@ impl Sum {
 
     /// Returns the sum. With many terms the error bound is that of the worst order, in which each
     /// addition rounds the whole.
-    fn result(self) -> Option<Ref> {
+    fn result(self) -> Option<DualValue> {
         let loosened = |x: Number| {
             let unit = if x.single { f64::from(f32::EPSILON) } else { f64::EPSILON };
             if x.error > 0.0 { x.loosened(self.terms * unit * x.size) } else { x }
         };
         Some(match self.sum? {
-            Ref::Real(x, t) => Ref::Real(loosened(x), loosened(t)),
+            DualValue::Real(x, t) => DualValue::Real(loosened(x), loosened(t)),
             other => other,
         })
     }
 }
 
-fn plus(a: &Ref, b: &Ref) -> Eval<Ref> {
+fn plus(a: &DualValue, b: &DualValue) -> ReferenceResult<DualValue> {
     Ok(match (a, b) {
-        (Ref::Real(x, s), Ref::Real(y, t)) => Ref::Real(x.plus(y), s.plus(t)),
-        (Ref::Int(x), Ref::Int(y)) => Ref::Int(x.wrapping_add(*y)),
-        (Ref::Bool(x), Ref::Bool(y)) => Ref::Bool(*x || *y),
-        _ => return Err(Stop::Broken("a sum")),
+        (DualValue::Real(x, s), DualValue::Real(y, t)) => DualValue::Real(x.plus(y), s.plus(t)),
+        (DualValue::Int(x), DualValue::Int(y)) => DualValue::Int(x.wrapping_add(*y)),
+        (DualValue::Bool(x), DualValue::Bool(y)) => DualValue::Bool(*x || *y),
+        _ => return Err(ReferenceStop::Broken("a sum")),
     })
 }
 
-pub(super) fn times(a: &Ref, b: &Ref) -> Eval<Ref> {
+pub(super) fn times(a: &DualValue, b: &DualValue) -> ReferenceResult<DualValue> {
     Ok(match (a, b) {
-        (Ref::Real(x, s), Ref::Real(y, t)) => {
+        (DualValue::Real(x, s), DualValue::Real(y, t)) => {
             // A constant factor contributes nothing to the tangent, even if it is infinite.
             let part = |x: &Number, t: &Number| if t.is_nothing() { *t } else { x.times(t) };
-            Ref::Real(x.times(y), part(x, t).plus(&part(y, s)))
+            DualValue::Real(x.times(y), part(x, t).plus(&part(y, s)))
         }
-        (Ref::Int(x), Ref::Int(y)) => Ref::Int(x.wrapping_mul(*y)),
-        _ => return Err(Stop::Broken("a product")),
+        (DualValue::Int(x), DualValue::Int(y)) => DualValue::Int(x.wrapping_mul(*y)),
+        _ => return Err(ReferenceStop::Broken("a product")),
     })
 }
 
-fn zero_of(s: Scalar) -> Ref {
+fn zero_of(s: Scalar) -> DualValue {
     match s {
-        Scalar::F64 => Ref::Real(Number::zero(false), Number::zero(false)),
-        Scalar::F32 => Ref::Real(Number::zero(true), Number::zero(true)),
-        Scalar::I64 => Ref::Int(0),
-        Scalar::Bool => Ref::Bool(false),
+        Scalar::F64 => DualValue::Real(Number::zero(false), Number::zero(false)),
+        Scalar::F32 => DualValue::Real(Number::zero(true), Number::zero(true)),
+        Scalar::I64 => DualValue::Int(0),
+        Scalar::Bool => DualValue::Bool(false),
     }
 }
 
-fn constant(c: Constant, of: Scalar) -> Ref {
+fn constant(c: Constant, of: Scalar) -> DualValue {
     of_value(&IrValue::constant(c, of), None)
 }
 
 /// Returns an operand as the scalar functions accept it.
-fn plain(of: &Ref) -> Option<IrValue> {
+fn plain(of: &DualValue) -> Option<IrValue> {
     #[expect(clippy::cast_possible_truncation, reason = "it is held exactly")]
     Some(match of {
-        Ref::Real(x, _) if x.single => IrValue::F32(x.value as f32),
-        Ref::Real(x, _) => IrValue::F64(x.value),
-        Ref::Int(i) => IrValue::I64(*i),
-        Ref::Bool(b) => IrValue::Bool(*b),
+        DualValue::Real(x, _) if x.single => IrValue::F32(x.value as f32),
+        DualValue::Real(x, _) => IrValue::F64(x.value),
+        DualValue::Int(i) => IrValue::I64(*i),
+        DualValue::Bool(b) => IrValue::Bool(*b),
         _ => return None,
     })
 }
@@ -573,17 +601,17 @@ pub fn real(value: &IrValue) -> Option<f64> {
 }
 
 /// Returns the operands with one of them moved down and up by its error bound.
-fn moved(args: &[Ref]) -> Vec<Vec<IrValue>> {
+fn moved(args: &[DualValue]) -> Vec<Vec<IrValue>> {
     let mut all = Vec::new();
     for (k, arg) in args.iter().enumerate() {
-        let Ref::Real(x, t) = arg else { continue };
+        let DualValue::Real(x, t) = arg else { continue };
         if x.error == 0.0 {
             continue;
         }
         for to in [x.value - x.error, x.value + x.error] {
             let mut near = args.to_vec();
             if let Some(slot) = near.get_mut(k) {
-                *slot = Ref::Real(Number { value: to, ..*x }, *t);
+                *slot = DualValue::Real(Number { value: to, ..*x }, *t);
             }
             all.extend(near.iter().map(plain).collect::<Option<Vec<IrValue>>>());
         }
@@ -592,76 +620,78 @@ fn moved(args: &[Ref]) -> Vec<Vec<IrValue>> {
 }
 
 /// Returns a mutable element of an array.
-fn slot<'r>(of: &'r mut Ref, at: &[i64]) -> Eval<&'r mut Ref> {
+fn slot<'r>(of: &'r mut DualValue, at: &[i64]) -> ReferenceResult<&'r mut DualValue> {
     let Some((first, rest)) = at.split_first() else { return Ok(of) };
     match of {
-        Ref::Array(items) => {
+        DualValue::Array(items) => {
             let item = usize::try_from(*first).ok().and_then(|k| items.get_mut(k));
-            slot(item.ok_or(Stop::Broken("an element"))?, rest)
+            slot(item.ok_or(ReferenceStop::Broken("an element"))?, rest)
         }
-        _ => Err(Stop::Broken("an array")),
+        _ => Err(ReferenceStop::Broken("an array")),
     }
 }
 
 /// Adds two values element by element.
-fn sum_of(a: &Ref, b: &Ref) -> Eval<Ref> {
+fn sum_of(a: &DualValue, b: &DualValue) -> ReferenceResult<DualValue> {
     match (a, b) {
-        (Ref::Array(x), Ref::Array(y)) => {
-            Ok(Ref::Array(x.iter().zip(y).map(|(a, b)| sum_of(a, b)).collect::<Eval<_>>()?))
+        (DualValue::Array(x), DualValue::Array(y)) => {
+            Ok(DualValue::Array(x.iter().zip(y).map(|(a, b)| sum_of(a, b)).collect::<ReferenceResult<_>>()?))
         }
-        (Ref::Tuple(x), Ref::Tuple(y)) => {
-            Ok(Ref::Tuple(x.iter().zip(y).map(|(a, b)| sum_of(a, b)).collect::<Eval<_>>()?))
+        (DualValue::Tuple(x), DualValue::Tuple(y)) => {
+            Ok(DualValue::Tuple(x.iter().zip(y).map(|(a, b)| sum_of(a, b)).collect::<ReferenceResult<_>>()?))
         }
         _ => plus(a, b),
     }
 }
 
-fn get(f: &Frame, x: LocalId) -> Eval<&Ref> {
-    f.get(&x).ok_or(Stop::Broken("a variable"))
+fn get(f: &ReferenceFrame, x: LocalId) -> ReferenceResult<&DualValue> {
+    f.get(&x).ok_or(ReferenceStop::Broken("a variable"))
 }
 
 /// Returns a variable or a component of one, without evaluation.
-fn part<'r>(f: &'r Frame, e: &CoreExpr) -> Option<&'r Ref> {
+fn part<'r>(f: &'r ReferenceFrame, e: &CoreExpr) -> Option<&'r DualValue> {
     match &e.kind {
         ExprKind::Var(x) => f.get(x),
         ExprKind::Proj(inner, k) => match part(f, inner)? {
-            Ref::Tuple(items) => items.get(*k as usize),
+            DualValue::Tuple(items) => items.get(*k as usize),
             _ => None,
         },
         _ => None,
     }
 }
 
-fn element<'r>(of: &'r Ref, at: &[i64]) -> Eval<&'r Ref> {
+fn element<'r>(of: &'r DualValue, at: &[i64]) -> ReferenceResult<&'r DualValue> {
     at.iter().try_fold(of, |value, i| match value {
-        Ref::Array(items) => {
-            usize::try_from(*i).ok().and_then(|i| items.get(i)).ok_or(Stop::Broken("an index of what is read"))
+        DualValue::Array(items) => {
+            usize::try_from(*i).ok().and_then(|i| items.get(i)).ok_or(ReferenceStop::Broken("an index of what is read"))
         }
-        _ => Err(Stop::Broken("an array that is read")),
+        _ => Err(ReferenceStop::Broken("an array that is read")),
     })
 }
 
 /// Converts a value with a direction, which must have the same shape. Without a direction the value
 /// is constant.
 #[must_use]
-pub fn of_value(value: &IrValue, along: Option<&IrValue>) -> Ref {
+pub fn of_value(value: &IrValue, along: Option<&IrValue>) -> DualValue {
     let inner = |items: &[IrValue], other: Option<&[IrValue]>| {
         let pairs = items.iter().enumerate();
         pairs.map(|(k, v)| of_value(v, other.and_then(|o| o.get(k)))).collect()
     };
     let tangent = |single| Number::exact(along.and_then(real).unwrap_or(0.0), single);
     match value {
-        IrValue::F64(x) => Ref::Real(Number::exact(*x, false), tangent(false)),
-        IrValue::F32(x) => Ref::Real(Number::exact(f64::from(*x), true), tangent(true)),
-        IrValue::I64(i) => Ref::Int(*i),
-        IrValue::Bool(b) => Ref::Bool(*b),
-        IrValue::Tuple(items) => {
-            Ref::Tuple(inner(items, along.and_then(|a| if let IrValue::Tuple(o) = a { Some(&**o) } else { None })))
-        }
-        IrValue::Array(items) => {
-            Ref::Array(inner(items, along.and_then(|a| if let IrValue::Array(o) = a { Some(&**o) } else { None })))
-        }
-        IrValue::Rel(rows) => Ref::Rel(rows.clone()),
+        IrValue::F64(x) => DualValue::Real(Number::exact(*x, false), tangent(false)),
+        IrValue::F32(x) => DualValue::Real(Number::exact(f64::from(*x), true), tangent(true)),
+        IrValue::I64(i) => DualValue::Int(*i),
+        IrValue::Bool(b) => DualValue::Bool(*b),
+        IrValue::Tuple(items) => DualValue::Tuple(inner(
+            items,
+            along.and_then(|a| if let IrValue::Tuple(o) = a { Some(&**o) } else { None }),
+        )),
+        IrValue::Array(items) => DualValue::Array(inner(
+            items,
+            along.and_then(|a| if let IrValue::Array(o) = a { Some(&**o) } else { None }),
+        )),
+        IrValue::Rel(rows) => DualValue::Rel(rows.clone()),
     }
 }
 
@@ -669,7 +699,7 @@ pub fn of_value(value: &IrValue, along: Option<&IrValue>) -> Ref {
 /// interpreter's. This holds for existentials (the interpreter stops at the first index), sorting,
 /// and derivatives.
 #[must_use]
-pub fn asks_any(world: &dyn World, e: &ExprRef, seen: &mut Vec<Arc<FunctionKey>>) -> bool {
+pub fn asks_any(world: &dyn ReferenceDefinitions, e: &ExprRef, seen: &mut Vec<Arc<FunctionKey>>) -> bool {
     fn in_pred(p: &Pred) -> bool {
         match p {
             Pred::And(items) | Pred::Or(items) => items.iter().any(in_pred),

@@ -10,14 +10,14 @@ use lang_core::ad;
 use lang_core::base::GlobalName;
 use lang_core::ir::core::{FunctionKey, ScalarOp};
 use lang_core::ir::ssa::Rhs;
-use lang_core::norm::{RuleCoverage, lift, pairs, pushout, to_ssa};
-use lang_core::resolve::scalar_fn::{Domain, ScalarFn};
+use lang_core::norm::{RuleCoverage, let_lifting, pair_elimination, pushout, to_ssa};
+use lang_core::resolve::scalar_fn::{ScalarDomain, ScalarFn};
 use lang_core::session::Session;
 use lang_core::syntax::split::ItemKind;
 
-use super::forms::Forms;
-use super::judge::{Broken, Judge, Tally};
-use super::probe::{Interpreter, grid, point, probes};
+use super::form_laws::{BrokenLaw, LawChecker, LawCounts};
+use super::forms::SessionForms;
+use super::interpreter_oracle::{Interpreter, grid, point, probes};
 use super::{cores, programs};
 use crate::random::Random;
 use crate::run::MAIN;
@@ -25,13 +25,13 @@ use crate::typed::shrink::shrink;
 
 /// The result of a run.
 #[derive(Default)]
-pub struct Report {
+pub struct MiddleReport {
     /// The number of programs drawn, as text and as core.
     pub programs: u64,
     /// The number of definitions in them.
     pub definitions: u64,
     /// The number of checks, by outcome.
-    pub tally: Tally,
+    pub tally: LawCounts,
     /// The number of applications of each rule.
     pub hits: RuleCoverage,
     /// The scalar functions in differentiated definitions.
@@ -50,11 +50,18 @@ const COSTED: u64 = 8;
 
 /// Returns all rules of the passes and the derivatives.
 pub fn rules() -> impl Iterator<Item = &'static str> {
-    let all = [lift::RULES, pairs::RULES, pushout::RULES, to_ssa::RULES, ad::forward::RULES, ad::adjoint::RULES];
+    let all = [
+        let_lifting::RULES,
+        pair_elimination::RULES,
+        pushout::RULES,
+        to_ssa::RULES,
+        ad::forward::RULES,
+        ad::adjoint::RULES,
+    ];
     all.into_iter().flatten().copied()
 }
 
-impl Report {
+impl MiddleReport {
     /// Returns the rules that were not reached.
     #[must_use]
     pub fn missing(&self) -> Vec<&'static str> {
@@ -64,7 +71,7 @@ impl Report {
     /// Returns the real functions that did not occur.
     #[must_use]
     pub fn missing_functions(&self) -> Vec<&'static str> {
-        let real = ScalarFn::ALL.iter().filter(|f| f.domain() != Domain::Int);
+        let real = ScalarFn::ALL.iter().filter(|f| f.domain() != ScalarDomain::Int);
         real.filter(|f| !self.functions.contains_key(f)).map(|f| f.name()).collect()
     }
 
@@ -96,12 +103,12 @@ impl Report {
 ///
 /// # Errors
 /// If a thread panics.
-pub fn soak(seed: u64, first: u64, count: u64) -> Result<Report, String> {
+pub fn soak(seed: u64, first: u64, count: u64) -> Result<MiddleReport, String> {
     let of = std::thread::available_parallelism().map_or(1, std::num::NonZero::get).min(8);
     let numbers = move |share: usize| (first..first.saturating_add(count)).skip(share).step_by(of);
     std::thread::scope(|scope| {
         let shares: Vec<_> = (0..of).map(|k| scope.spawn(move || soak_share(seed, numbers(k)))).collect();
-        let mut report = Report::default();
+        let mut report = MiddleReport::default();
         for share in shares {
             report.add(share.join().map_err(|_| "a share of the programs panics".to_owned())?);
         }
@@ -110,8 +117,8 @@ pub fn soak(seed: u64, first: u64, count: u64) -> Result<Report, String> {
 }
 
 /// Does the same for the programs of these numbers.
-fn soak_share(seed: u64, numbers: impl Iterator<Item = u64>) -> Report {
-    let mut report = Report::default();
+fn soak_share(seed: u64, numbers: impl Iterator<Item = u64>) -> MiddleReport {
+    let mut report = MiddleReport::default();
     let mut laws: BTreeMap<String, u64> = BTreeMap::new();
     let mut session = Session::new();
     for nth in numbers {
@@ -124,7 +131,7 @@ fn soak_share(seed: u64, numbers: impl Iterator<Item = u64>) -> Report {
             let seen = laws.entry(broken.law.clone()).or_default();
             *seen += 1;
             if *seen == 1 {
-                let mut unused = Report { without_costs: report.without_costs, ..Report::default() };
+                let mut unused = MiddleReport { without_costs: report.without_costs, ..MiddleReport::default() };
                 let how = broken.how.lines().next().unwrap_or_default();
                 eprintln!("program {nth} of seed {seed} breaks `{}`: {how}\nIt is made smaller …", broken.law);
                 let small = shrink(&text, &mut |candidate| {
@@ -156,11 +163,11 @@ fn soak_share(seed: u64, numbers: impl Iterator<Item = u64>) -> Report {
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Sets `stop` after [`PATIENCE`]. If it is dropped earlier, it does nothing.
-struct Watch {
+struct StopTimer {
     _ended: mpsc::Sender<()>,
 }
 
-impl Watch {
+impl StopTimer {
     fn over(stop: &Arc<AtomicBool>) -> Self {
         let (ended, told) = mpsc::channel::<()>();
         let stop = stop.clone();
@@ -177,8 +184,8 @@ impl Watch {
 ///
 /// # Errors
 /// The first broken law.
-pub fn judge_text(session: &mut Session, text: &str, report: &mut Report) -> Result<(), Broken> {
-    let broken = |law: &str, how: String| Broken { law: law.to_owned(), how };
+pub fn judge_text(session: &mut Session, text: &str, report: &mut MiddleReport) -> Result<(), BrokenLaw> {
+    let broken = |law: &str, how: String| BrokenLaw { law: law.to_owned(), how };
     session.set_text(MAIN, text);
     if let Some(problem) = session.diagnostics(MAIN).iter().find(|d| d.is_error()) {
         return Err(broken(&format!("the checker takes it: {}", problem.code.name()), format!("{problem:?}")));
@@ -187,7 +194,7 @@ pub fn judge_text(session: &mut Session, text: &str, report: &mut Report) -> Res
     let none = std::collections::HashMap::new();
     let mut defs = Vec::new();
     {
-        let forms = Forms::new(session, &none);
+        let forms = SessionForms::new(session, &none);
         for item in session.items(MAIN).into_iter().filter(|i| i.kind == ItemKind::Def) {
             let def = GlobalName::new(MAIN, &item.name);
             let Some(signature) = session.signature(&def) else { continue };
@@ -203,12 +210,12 @@ pub fn judge_text(session: &mut Session, text: &str, report: &mut Report) -> Res
     }
     session.set_text(MAIN, &asked);
     let globals = crate::run::globals(session, [MAIN]);
-    let forms = Forms::new(session, &globals);
+    let forms = SessionForms::new(session, &globals);
     let stop = Arc::new(AtomicBool::new(false));
-    let _watch = Watch::over(&stop);
+    let _watch = StopTimer::over(&stop);
     let interpreter = Interpreter { session, globals: &globals, stop: &stop };
     let mut random = Random::new(17);
-    let mut judge = Judge::new(&forms).map_err(|e| broken("the tolerances can be read", e))?;
+    let mut judge = LawChecker::new(&forms).map_err(|e| broken("the tolerances can be read", e))?;
     judge.costs = !report.without_costs;
     let mut result = Ok(());
     'defs: for (def, callee) in &defs {

@@ -12,7 +12,7 @@ use lang_core::predicate::{Atom, Poly};
 use lang_core::runtime::{ConstructorTag, Relation, Value as Computed};
 use lang_core::syntax::ops::Scalar;
 
-use super::reference::Ref;
+use super::reference::DualValue;
 use crate::random::Random;
 
 /// Converts a value of the interpreter for the evaluators. Record fields are sorted by name. `None`
@@ -74,10 +74,10 @@ pub fn part(value: &IrValue, path: &[u32], dims: &[usize]) -> IrTensor {
 }
 
 /// Returns whether each element states the membership of its index tuple in the relation.
-fn is_relation(relation: &Relation, wanted: &Ref, at: &mut Vec<i64>) -> bool {
+fn is_relation(relation: &Relation, wanted: &DualValue, at: &mut Vec<i64>) -> bool {
     match wanted {
-        Ref::Bool(member) => relation.contains(at) == *member,
-        Ref::Array(items) => items.iter().enumerate().all(|(k, item)| {
+        DualValue::Bool(member) => relation.contains(at) == *member,
+        DualValue::Array(items) => items.iter().enumerate().all(|(k, item)| {
             at.push(i64::try_from(k).unwrap_or(i64::MAX));
             let same = is_relation(relation, item, at);
             at.pop();
@@ -112,10 +112,10 @@ pub fn part_as_is(value: &IrValue, path: &[u32]) -> IrTensor {
 }
 
 /// Collects the scalars of a part of a reference value.
-pub fn scalars<'r>(of: &'r Ref, path: &[u32], out: &mut Vec<&'r Ref>) {
+pub fn scalars<'r>(of: &'r DualValue, path: &[u32], out: &mut Vec<&'r DualValue>) {
     match of {
-        Ref::Array(items) => items.iter().for_each(|item| scalars(item, path, out)),
-        Ref::Tuple(items) => {
+        DualValue::Array(items) => items.iter().for_each(|item| scalars(item, path, out)),
+        DualValue::Tuple(items) => {
             if let Some((k, rest)) = path.split_first()
                 && let Some(item) = items.get(*k as usize)
             {
@@ -213,7 +213,7 @@ pub fn draw(random: &mut Random, ty: &CoreType, sizes: &dyn Fn(&Poly) -> i64) ->
         CoreType::Scalar(s) => scalar(random, *s),
         // A sum type: the constructor's number, then the arguments of each constructor.
         CoreType::Tuple(items, TupleLabels::Sum(_)) => {
-            let tag = i64::try_from(random.below(items.len() - 1)).ok()?;
+            let tag = i64::try_from(random.number_below(items.len() - 1)).ok()?;
             let parts = items.iter().skip(1).map(|t| draw(random, t, sizes));
             IrValue::Tuple([Some(IrValue::I64(tag))].into_iter().chain(parts).collect::<Option<_>>()?)
         }
@@ -306,13 +306,13 @@ pub fn varied(value: &IrValue) -> IrValue {
 }
 
 fn eighth(random: &mut Random, of: Scalar, least: i32) -> IrValue {
-    let small = |random: &mut Random| i32::try_from(random.below(33)).unwrap_or(0) + least;
+    let small = |random: &mut Random| i32::try_from(random.number_below(33)).unwrap_or(0) + least;
     match of {
         Scalar::F64 => IrValue::F64(f64::from(small(random)) / 8.0),
         #[expect(clippy::cast_possible_truncation, reason = "dyadic numbers are exact")]
         Scalar::F32 => IrValue::F32((f64::from(small(random)) / 8.0) as f32),
-        Scalar::I64 => IrValue::I64(i64::try_from(random.below(6)).unwrap_or(0) - 1),
-        Scalar::Bool => IrValue::Bool(random.below(2) == 0),
+        Scalar::I64 => IrValue::I64(i64::try_from(random.number_below(6)).unwrap_or(0) - 1),
+        Scalar::Bool => IrValue::Bool(random.number_below(2) == 0),
     }
 }
 
@@ -377,41 +377,43 @@ pub fn varying(core: &CoreFunction) -> Vec<usize> {
 ///
 /// # Errors
 /// If their shapes differ.
-pub fn compare(found: &Computed, wanted: &Ref, see: &mut dyn FnMut(f64, &Ref)) -> Result<(), String> {
+pub fn compare(found: &Computed, wanted: &DualValue, see: &mut dyn FnMut(f64, &DualValue)) -> Result<(), String> {
     let differ = || Err(format!("{found:?} is not of the form of {wanted:?}"));
-    let each = |items: &mut dyn Iterator<Item = Computed>, wanted: &[Ref], see: &mut dyn FnMut(f64, &Ref)| {
-        let mut n = 0;
-        for (k, item) in items.enumerate() {
-            n += 1;
-            match wanted.get(k) {
-                Some(wanted) => compare(&item, wanted, see)?,
-                None => return Err("more items than there should be".to_owned()),
+    let each =
+        |items: &mut dyn Iterator<Item = Computed>, wanted: &[DualValue], see: &mut dyn FnMut(f64, &DualValue)| {
+            let mut n = 0;
+            for (k, item) in items.enumerate() {
+                n += 1;
+                match wanted.get(k) {
+                    Some(wanted) => compare(&item, wanted, see)?,
+                    None => return Err("more items than there should be".to_owned()),
+                }
             }
-        }
-        if n == wanted.len() { Ok(()) } else { Err("fewer items than there should be".to_owned()) }
-    };
+            if n == wanted.len() { Ok(()) } else { Err("fewer items than there should be".to_owned()) }
+        };
     match (found, wanted) {
-        (Computed::F64(x), Ref::Real(..)) => see(*x, wanted),
-        (Computed::F32(x), Ref::Real(..)) => see(f64::from(*x), wanted),
-        (Computed::I64(i), Ref::Int(j)) if i == j => {}
-        (Computed::Bool(a), Ref::Bool(b)) if a == b => {}
-        (Computed::Tuple(items), Ref::Tuple(wanted)) => {
+        (Computed::F64(x), DualValue::Real(..)) => see(*x, wanted),
+        (Computed::F32(x), DualValue::Real(..)) => see(f64::from(*x), wanted),
+        (Computed::I64(i), DualValue::Int(j)) if i == j => {}
+        (Computed::Bool(a), DualValue::Bool(b)) if a == b => {}
+        (Computed::Tuple(items), DualValue::Tuple(wanted)) => {
             each(&mut items.values().iter().cloned(), wanted, see)?;
         }
-        (Computed::Record(record), Ref::Tuple(wanted)) => {
+        (Computed::Record(record), DualValue::Tuple(wanted)) => {
             let mut order: Vec<(&Name, &Computed)> = record.names().iter().zip(record.values()).collect();
             order.sort_by_key(|(name, _)| (*name).clone());
             each(&mut order.into_iter().map(|(_, v)| v.clone()), wanted, see)?;
         }
         // In core, a relation that the program constructs is an array of truth values.
-        (Computed::Rel(relation), Ref::Array(_)) => {
+        (Computed::Rel(relation), DualValue::Array(_)) => {
             if !is_relation(relation, wanted, &mut Vec::new()) {
                 return differ();
             }
         }
-        (Computed::Data(cell), Ref::Tuple(wanted)) => {
+        (Computed::Data(cell), DualValue::Tuple(wanted)) => {
             let tag = cell.tag().index as usize;
-            let (Some(Ref::Int(t)), Some(Ref::Tuple(wanted))) = (wanted.first(), wanted.get(tag + 1)) else {
+            let (Some(DualValue::Int(t)), Some(DualValue::Tuple(wanted))) = (wanted.first(), wanted.get(tag + 1))
+            else {
                 return differ();
             };
             if usize::try_from(*t) != Ok(tag) {
@@ -419,11 +421,11 @@ pub fn compare(found: &Computed, wanted: &Ref, see: &mut dyn FnMut(f64, &Ref)) -
             }
             each(&mut cell.args().iter().cloned(), wanted, see)?;
         }
-        (Computed::Array(array), Ref::Array(_)) => {
-            fn rows<'r>(of: &'r Ref, dims: &[usize], out: &mut Vec<&'r Ref>) -> Result<(), String> {
+        (Computed::Array(array), DualValue::Array(_)) => {
+            fn rows<'r>(of: &'r DualValue, dims: &[usize], out: &mut Vec<&'r DualValue>) -> Result<(), String> {
                 match (dims.split_first(), of) {
                     (None, leaf) => out.push(leaf),
-                    (Some((n, rest)), Ref::Array(items)) if items.len() == *n => {
+                    (Some((n, rest)), DualValue::Array(items)) if items.len() == *n => {
                         items.iter().try_for_each(|item| rows(item, rest, out))?;
                     }
                     _ => return Err("another extent".to_owned()),

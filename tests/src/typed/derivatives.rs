@@ -11,14 +11,14 @@ use lang_core::base::GlobalName;
 use lang_core::runtime::{Failure, RuntimeInstance, Value};
 use lang_core::session::Session;
 
-use super::run::Known;
+use super::run::ItemRunner;
 use crate::golden::Tolerances;
 use crate::random::Random;
 use crate::run::MAIN;
 
 /// The number of derivatives that could be checked, by the kind of check.
 #[derive(Clone, Copy, Default, Debug)]
-pub struct Seen {
+pub struct DerivativeCounts {
     /// Points at which the function and its derivatives have values.
     pub points: u64,
     /// Those of them with a tangent other than zero.
@@ -31,7 +31,7 @@ pub struct Seen {
     pub failing: u64,
 }
 
-impl Seen {
+impl DerivativeCounts {
     /// Adds the counts of another program.
     pub fn add(&mut self, other: Self) {
         self.points += other.points;
@@ -67,8 +67,8 @@ impl Allowed {
 const POINTS: usize = 2;
 
 /// The function, and its derivatives, at one point and along one direction.
-struct Point<'k> {
-    known: Known<'k>,
+struct DirectedPoint<'k> {
+    known: ItemRunner<'k>,
     allowed: &'k Allowed,
     x: f64,
     y: Vec<f64>,
@@ -77,12 +77,12 @@ struct Point<'k> {
 }
 
 /// A broken law, and the details.
-type Wrong = (&'static str, String);
+type FailedLaw = (&'static str, String);
 
 /// The result of a definition: the reals in its value, or the failure.
 type Result = std::result::Result<Vec<f64>, Box<Failure>>;
 
-impl Point<'_> {
+impl DirectedPoint<'_> {
     fn call(&self, def: &str, args: Vec<Value>) -> Result {
         let size = i64::try_from(self.y.len()).unwrap_or(0);
         let instance = RuntimeInstance { sizes: vec![size], ..RuntimeInstance::default() };
@@ -122,8 +122,8 @@ impl Point<'_> {
 ///
 /// # Errors
 /// The law that does not hold, and the details.
-pub fn check(session: &Session, text: &str) -> std::result::Result<Seen, Wrong> {
-    let mut seen = Seen::default();
+pub fn check(session: &Session, text: &str) -> std::result::Result<DerivativeCounts, FailedLaw> {
+    let mut seen = DerivativeCounts::default();
     if !["q0", "q3", "q4", "q5", "q6"].iter().all(|def| text.contains(&format!("def {def}("))) {
         return Ok(seen);
     }
@@ -131,11 +131,12 @@ pub fn check(session: &Session, text: &str) -> std::result::Result<Seen, Wrong> 
     let stop = AtomicBool::new(false);
     let allowed = Allowed::read().map_err(|told| ("tolerances can be read", told))?;
     for _ in 0..POINTS {
-        let n = random.below(4);
-        let mut real = || f64::from(i32::try_from(random.below(4001)).unwrap_or(0) - 2000) / 1009.0;
+        let n = random.number_below(4);
+        let mut real = || f64::from(i32::try_from(random.number_below(4001)).unwrap_or(0) - 2000) / 1009.0;
         let mut reals = || (0..n).map(|_| real()).collect::<Vec<_>>();
         let (y, dy) = (reals(), reals());
-        let point = Point { known: Known::new(session, &stop), allowed: &allowed, x: real(), y, dx: real(), dy };
+        let point =
+            DirectedPoint { known: ItemRunner::new(session, &stop), allowed: &allowed, x: real(), y, dx: real(), dy };
         // A program with `stop` has derivatives that differ from those of its values.
         try_point(&point, text.contains("stop("), &mut seen)
             .map_err(|(law, how)| (law, format!("at x = {:?}, y = {:?}: {how}", point.x, point.y)))?;
@@ -143,7 +144,11 @@ pub fn check(session: &Session, text: &str) -> std::result::Result<Seen, Wrong> 
     Ok(seen)
 }
 
-fn try_point(point: &Point<'_>, stopped: bool, seen: &mut Seen) -> std::result::Result<(), Wrong> {
+fn try_point(
+    point: &DirectedPoint<'_>,
+    stopped: bool,
+    seen: &mut DerivativeCounts,
+) -> std::result::Result<(), FailedLaw> {
     let value = point.call("q0", point.at(0.0));
     let tangent = point.call("q3", [point.at(0.0), point.direction()].concat());
     let gradient = point.call("q4", point.at(0.0));
@@ -221,7 +226,7 @@ fn try_point(point: &Point<'_>, stopped: bool, seen: &mut Seen) -> std::result::
     Ok(())
 }
 
-fn fail<T>(law: &'static str, how: String) -> std::result::Result<T, Wrong> {
+fn fail<T>(law: &'static str, how: String) -> std::result::Result<T, FailedLaw> {
     Err((law, how))
 }
 

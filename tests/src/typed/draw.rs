@@ -5,13 +5,13 @@
 //! alone must determine the type, so no drawn text depends on its context. Work is bounded: each
 //! loop multiplies the cost of its body, and an expression that costs too much is not drawn.
 
-use super::types::{Class, Instance, Ty, bound, lone, named, number};
+use super::types::{DrawnClass, DrawnType, Instance, bound, lone, named, number};
 use crate::random::Random;
 use lang_core::predicate::Poly;
 
 /// The kind of a name in scope.
 #[derive(Clone, Debug)]
-pub(super) enum Kind {
+pub(super) enum VariableKind {
     /// A value.
     Value,
     /// An `i64` that is a size in other types.
@@ -24,13 +24,13 @@ pub(super) enum Kind {
 #[derive(Clone, Debug)]
 pub(super) struct Var {
     pub(super) name: String,
-    pub(super) ty: Ty,
-    pub(super) kind: Kind,
+    pub(super) ty: DrawnType,
+    pub(super) kind: VariableKind,
 }
 
 /// The purpose of a parameter.
 #[derive(Clone, PartialEq, Debug)]
-pub(super) enum Role {
+pub(super) enum ParameterRole {
     Plain,
     /// A size.
     Size,
@@ -42,26 +42,26 @@ pub(super) enum Role {
 #[derive(Clone, Debug)]
 pub(super) struct Def {
     pub(super) name: String,
-    pub(super) types: Vec<(&'static str, Class)>,
+    pub(super) types: Vec<(&'static str, DrawnClass)>,
     pub(super) sizes: Vec<String>,
-    pub(super) params: Vec<(String, Ty, Role)>,
-    pub(super) result: Ty,
+    pub(super) params: Vec<(String, DrawnType, ParameterRole)>,
+    pub(super) result: DrawnType,
     pub(super) cost: u64,
 }
 
 /// A sum type: its constructors with their arguments, and whether it has a type parameter.
 #[derive(Clone, Debug)]
-pub(super) struct Data {
-    pub(super) ctors: Vec<(String, Vec<Ty>)>,
+pub(super) struct DrawnSumType {
+    pub(super) ctors: Vec<(String, Vec<DrawnType>)>,
     pub(super) takes: bool,
 }
 
 /// The state of the generator.
-pub(super) struct Draw<'r> {
+pub(super) struct TypedGenerator<'r> {
     pub(super) random: &'r mut Random,
-    pub(super) datas: Vec<Data>,
+    pub(super) datas: Vec<DrawnSumType>,
     pub(super) defs: Vec<Def>,
-    pub(super) globals: Vec<(String, Ty)>,
+    pub(super) globals: Vec<(String, DrawnType)>,
     pub(super) scope: Vec<Var>,
     pub(super) next: u32,
     /// An upper bound on the number of times that the current expression runs.
@@ -80,9 +80,9 @@ const MAX_RUNS: u64 = 150;
 /// The approximate greatest cost of a definition.
 const MAX_COST: u64 = 2_500;
 
-impl Draw<'_> {
-    pub(super) fn new(random: &mut Random) -> Draw<'_> {
-        Draw {
+impl TypedGenerator<'_> {
+    pub(super) fn new(random: &mut Random) -> TypedGenerator<'_> {
+        TypedGenerator {
             random,
             datas: Vec::new(),
             defs: Vec::new(),
@@ -96,12 +96,12 @@ impl Draw<'_> {
         }
     }
 
-    pub(super) fn below(&mut self, n: usize) -> usize {
-        self.random.below(n)
+    pub(super) fn number_below(&mut self, n: usize) -> usize {
+        self.random.number_below(n)
     }
 
     pub(super) fn one_in(&mut self, n: usize) -> bool {
-        self.random.below(n) == 0
+        self.random.number_below(n) == 0
     }
 
     pub(super) fn pick(&mut self, of: &[&'static str]) -> &'static str {
@@ -115,7 +115,7 @@ impl Draw<'_> {
         format!("{prefix}{}", self.next)
     }
 
-    pub(super) fn push(&mut self, name: &str, ty: Ty, kind: Kind) {
+    pub(super) fn push(&mut self, name: &str, ty: DrawnType, kind: VariableKind) {
         self.scope.push(Var { name: name.to_owned(), ty, kind });
     }
 
@@ -174,7 +174,7 @@ impl Draw<'_> {
     /// Draws a size of at most 4, if its names denote at most 4.
     pub(super) fn size(&mut self) -> Poly {
         if !self.one_in(3)
-            && let Some(v) = self.var(|v| matches!(v.kind, Kind::Size))
+            && let Some(v) = self.var(|v| matches!(v.kind, VariableKind::Size))
         {
             return named(&v.name);
         }
@@ -182,80 +182,80 @@ impl Draw<'_> {
         number(n)
     }
 
-    pub(super) fn scalar(&mut self) -> Ty {
-        match self.below(8) {
-            0..4 => Ty::F64,
-            4 => Ty::F32,
-            5 | 6 => Ty::I64,
-            _ => Ty::Bool,
+    pub(super) fn scalar(&mut self) -> DrawnType {
+        match self.number_below(8) {
+            0..4 => DrawnType::F64,
+            4 => DrawnType::F32,
+            5 | 6 => DrawnType::I64,
+            _ => DrawnType::Bool,
         }
     }
 
-    fn number_ty(&mut self) -> Ty {
-        match self.below(5) {
-            0..3 => Ty::F64,
-            3 => Ty::F32,
-            _ => Ty::I64,
+    fn number_ty(&mut self) -> DrawnType {
+        match self.number_below(5) {
+            0..3 => DrawnType::F64,
+            3 => DrawnType::F32,
+            _ => DrawnType::I64,
         }
     }
 
     /// Draws a type that arrays may contain.
-    pub(super) fn element(&mut self, depth: u32) -> Ty {
+    pub(super) fn element(&mut self, depth: u32) -> DrawnType {
         if depth == 0 {
             return self.scalar();
         }
-        match self.below(12) {
+        match self.number_below(12) {
             0..7 => self.scalar(),
-            7 => Ty::Tup(vec![self.scalar(), self.scalar()]),
-            8 => Ty::Rec(vec![("fa", self.scalar()), ("fb", self.scalar())]),
+            7 => DrawnType::Tup(vec![self.scalar(), self.scalar()]),
+            8 => DrawnType::Rec(vec![("fa", self.scalar()), ("fb", self.scalar())]),
             9 => self.data(depth - 1),
             _ => self.array(depth - 1),
         }
     }
 
-    fn array(&mut self, depth: u32) -> Ty {
+    fn array(&mut self, depth: u32) -> DrawnType {
         let elem = self.element(depth);
         let n = self.size();
         let rank = elem.peel().0.len();
-        if rank > 2 || (rank == 2 && bound(&n) > 3) { elem } else { Ty::arr(n, elem) }
+        if rank > 2 || (rank == 2 && bound(&n) > 3) { elem } else { DrawnType::arr(n, elem) }
     }
 
-    pub(super) fn data(&mut self, depth: u32) -> Ty {
+    pub(super) fn data(&mut self, depth: u32) -> DrawnType {
         if self.datas.is_empty() {
-            return Ty::F64;
+            return DrawnType::F64;
         }
-        let k = self.random.below(self.datas.len());
+        let k = self.random.number_below(self.datas.len());
         let takes = self.datas.get(k).is_some_and(|d| d.takes);
-        Ty::Data(k, if takes { Some(Box::new(self.element(depth.min(1)))) } else { None })
+        DrawnType::Data(k, if takes { Some(Box::new(self.element(depth.min(1)))) } else { None })
     }
 
     /// Draws a type of functions of scalars.
-    pub(super) fn function(&mut self) -> Ty {
-        let params = (0..=self.below(5) / 3).map(|_| self.scalar()).collect();
+    pub(super) fn function(&mut self) -> DrawnType {
+        let params = (0..=self.number_below(5) / 3).map(|_| self.scalar()).collect();
         let result = if self.one_in(4) { self.element(1) } else { self.scalar() };
-        Ty::Fun(params, Box::new(result))
+        DrawnType::Fun(params, Box::new(result))
     }
 
     /// Draws any type.
-    pub(super) fn ty(&mut self, depth: u32) -> Ty {
-        match self.below(14) {
+    pub(super) fn ty(&mut self, depth: u32) -> DrawnType {
+        match self.number_below(14) {
             0..3 => self.scalar(),
             3..8 => self.array(depth),
-            8 => Ty::Tup((0..2 + self.below(2)).map(|_| self.element(depth.saturating_sub(1))).collect()),
+            8 => DrawnType::Tup((0..2 + self.number_below(2)).map(|_| self.element(depth.saturating_sub(1))).collect()),
             9 => {
                 let mut fields = vec![("fa", self.element(1)), ("fb", self.element(0))];
                 if self.one_in(2) {
                     fields.push(("fc", self.element(1)));
                 }
-                Ty::Rec(fields)
+                DrawnType::Rec(fields)
             }
             10 => self.data(depth),
             11 => {
-                let dims = (0..=self.below(2)).map(|_| self.size()).collect();
-                Ty::Rel(dims)
+                let dims = (0..=self.number_below(2)).map(|_| self.size()).collect();
+                DrawnType::Rel(dims)
             }
             12 => self.function(),
-            _ => match self.var(|v| !matches!(v.ty, Ty::Fun(..))) {
+            _ => match self.var(|v| !matches!(v.ty, DrawnType::Fun(..))) {
                 Some(v) => v.ty,
                 None => self.scalar(),
             },
@@ -265,13 +265,14 @@ impl Draw<'_> {
     // ---- expressions ----
 
     /// Draws an expression of this type.
-    pub(super) fn expr(&mut self, t: &Ty, hint: bool, depth: u32) -> String {
+    pub(super) fn expr(&mut self, t: &DrawnType, hint: bool, depth: u32) -> String {
         self.cost += self.mult;
         if depth == 0 || self.dear() {
             return self.leaf(t, hint);
         }
         for _ in 0..8 {
-            let drawn = if self.below(5) < 2 { self.general(t, hint, depth - 1) } else { self.own(t, hint, depth - 1) };
+            let drawn =
+                if self.number_below(5) < 2 { self.general(t, hint, depth - 1) } else { self.own(t, hint, depth - 1) };
             if let Some(text) = drawn {
                 return text;
             }
@@ -280,8 +281,8 @@ impl Draw<'_> {
     }
 
     /// Draws the smallest expression of its type: a variable or a literal.
-    pub(super) fn leaf(&mut self, t: &Ty, hint: bool) -> String {
-        let wanted = matches!(t, Ty::Param(..)) || !self.one_in(3);
+    pub(super) fn leaf(&mut self, t: &DrawnType, hint: bool) -> String {
+        let wanted = matches!(t, DrawnType::Param(..)) || !self.one_in(3);
         if wanted && let Some(v) = self.var(|v| v.ty == *t) {
             return v.name;
         }
@@ -292,14 +293,16 @@ impl Draw<'_> {
             return g.clone();
         }
         match t {
-            Ty::F64 => self.pick(&["0.0", "1.0", "1.5", "2.0", "0.25", "3.0", "(-0.5)", "(-2.0)", "1e-3"]).to_owned(),
-            Ty::F32 => {
+            DrawnType::F64 => {
+                self.pick(&["0.0", "1.0", "1.5", "2.0", "0.25", "3.0", "(-0.5)", "(-2.0)", "1e-3"]).to_owned()
+            }
+            DrawnType::F32 => {
                 let n = self.pick(&["0.0", "1.0", "1.5", "2.0", "0.25", "(-3.5)"]);
                 if hint { n.to_owned() } else { format!("f32({n})") }
             }
-            Ty::I64 => self.pick(&["0", "1", "2", "3", "4", "(-1)", "(-2)", "5"]).to_owned(),
-            Ty::Bool => self.pick(&["true", "false"]).to_owned(),
-            Ty::Arr(n, elem) => {
+            DrawnType::I64 => self.pick(&["0", "1", "2", "3", "4", "(-1)", "(-2)", "5"]).to_owned(),
+            DrawnType::Bool => self.pick(&["true", "false"]).to_owned(),
+            DrawnType::Arr(n, elem) => {
                 let count = n.as_constant().and_then(|n| usize::try_from(n).ok()).filter(|n| *n > 0 && *n <= 4);
                 match count {
                     Some(count) if !self.one_in(4) => {
@@ -313,37 +316,37 @@ impl Draw<'_> {
                     }
                 }
             }
-            Ty::Tup(ts) => {
+            DrawnType::Tup(ts) => {
                 let items: Vec<String> = ts.iter().map(|t| self.leaf(t, hint)).collect();
                 format!("({})", items.join(", "))
             }
-            Ty::Rec(fs) => {
+            DrawnType::Rec(fs) => {
                 let mut items: Vec<String> = fs.iter().map(|(n, t)| format!("{n}: {}", self.leaf(t, hint))).collect();
                 if hint && self.one_in(2) {
                     items.reverse();
                 }
                 format!("{{{}}}", items.join(", "))
             }
-            Ty::Fun(ts, r) => self.scoped(|d| {
+            DrawnType::Fun(ts, r) => self.scoped(|d| {
                 let params = d.lambda_params(ts);
                 format!("(\\{params}: {})", d.leaf(r, hint))
             }),
-            Ty::Rel(dims) => {
+            DrawnType::Rel(dims) => {
                 let vars: Vec<String> = dims.iter().map(|n| format!("{} < {n}", self.fresh("i"))).collect();
                 format!("(rel {}: {})", vars.join(", "), self.pick(&["true", "true", "false"]))
             }
-            Ty::Data(k, arg) => self.ctor(*k, arg.as_deref(), 0, hint, 0),
-            Ty::Param(..) => "error(\"no value\")".to_owned(),
+            DrawnType::Data(k, arg) => self.ctor(*k, arg.as_deref(), 0, hint, 0),
+            DrawnType::Param(..) => "error(\"no value\")".to_owned(),
         }
     }
 
     /// Binds the parameters of a lambda, with their types.
-    pub(super) fn lambda_params(&mut self, ts: &[Ty]) -> String {
+    pub(super) fn lambda_params(&mut self, ts: &[DrawnType]) -> String {
         let params: Vec<String> = ts
             .iter()
             .map(|t| {
                 let pat = match t {
-                    Ty::Tup(_) | Ty::Rec(_) if self.one_in(2) => self.pattern(t, 1),
+                    DrawnType::Tup(_) | DrawnType::Rec(_) if self.one_in(2) => self.pattern(t, 1),
                     _ => self.bind_new(t),
                 };
                 format!("({pat}: {t})")
@@ -353,7 +356,7 @@ impl Draw<'_> {
     }
 
     /// Draws constructor `c` of a sum type with its arguments.
-    pub(super) fn ctor(&mut self, k: usize, arg: Option<&Ty>, c: usize, hint: bool, depth: u32) -> String {
+    pub(super) fn ctor(&mut self, k: usize, arg: Option<&DrawnType>, c: usize, hint: bool, depth: u32) -> String {
         let Some((name, args)) = self.datas.get(k).and_then(|d| d.ctors.get(c)).cloned() else {
             return String::new();
         };
@@ -374,41 +377,41 @@ impl Draw<'_> {
     // ---- binding ----
 
     /// Binds a new name, or rarely one that is in scope and thus shadows it.
-    pub(super) fn bind(&mut self, t: &Ty) -> String {
+    pub(super) fn bind(&mut self, t: &DrawnType) -> String {
         let taken = if self.one_in(16) {
             // A name of a type parameter's type is not shadowed, because no other value of that
             // type can be drawn.
-            let free = |v: &Var| matches!(v.kind, Kind::Value) && v.name.starts_with('v') && !v.ty.has_param();
+            let free = |v: &Var| matches!(v.kind, VariableKind::Value) && v.name.starts_with('v') && !v.ty.has_param();
             self.var(free).map(|v| v.name)
         } else {
             None
         };
         let name = taken.unwrap_or_else(|| self.fresh("v"));
-        self.push(&name, t.clone(), Kind::Value);
+        self.push(&name, t.clone(), VariableKind::Value);
         name
     }
 
     /// Binds a new name.
-    pub(super) fn bind_new(&mut self, t: &Ty) -> String {
+    pub(super) fn bind_new(&mut self, t: &DrawnType) -> String {
         let name = self.fresh("v");
-        self.push(&name, t.clone(), Kind::Value);
+        self.push(&name, t.clone(), VariableKind::Value);
         name
     }
 
     /// Draws a pattern that matches every value of the type.
-    pub(super) fn pattern(&mut self, t: &Ty, depth: u32) -> String {
+    pub(super) fn pattern(&mut self, t: &DrawnType, depth: u32) -> String {
         if self.one_in(12) {
             return "_".to_owned();
         }
         match t {
-            Ty::Tup(ts) if depth > 0 && !ts.is_empty() && !self.one_in(4) => {
+            DrawnType::Tup(ts) if depth > 0 && !ts.is_empty() && !self.one_in(4) => {
                 let items: Vec<String> = ts.iter().map(|t| self.sub_pattern(t, depth - 1)).collect();
                 format!("({})", items.join(", "))
             }
-            Ty::Rec(fs) if depth > 0 && !self.one_in(4) => {
+            DrawnType::Rec(fs) if depth > 0 && !self.one_in(4) => {
                 if self.one_in(3) && fs.iter().all(|f| !self.scope.iter().any(|v| v.name == f.0)) {
                     for (name, t) in fs {
-                        self.push(name, t.clone(), Kind::Value);
+                        self.push(name, t.clone(), VariableKind::Value);
                     }
                     let names: Vec<&str> = fs.iter().map(|f| f.0).collect();
                     return format!("{{{}}}", names.join(", "));
@@ -422,9 +425,9 @@ impl Draw<'_> {
     }
 
     /// Draws a component of a pattern. All names in one pattern differ.
-    fn sub_pattern(&mut self, t: &Ty, depth: u32) -> String {
+    fn sub_pattern(&mut self, t: &DrawnType, depth: u32) -> String {
         match t {
-            Ty::Tup(_) | Ty::Rec(_) if depth > 0 => self.pattern(t, depth),
+            DrawnType::Tup(_) | DrawnType::Rec(_) if depth > 0 => self.pattern(t, depth),
             _ if self.one_in(10) => "_".to_owned(),
             _ => self.bind_new(t),
         }
@@ -436,33 +439,34 @@ impl Draw<'_> {
         let mut steps = 1_u64;
         for _ in 0..count {
             let i = self.fresh("i");
-            match self.below(8) {
+            match self.number_below(8) {
                 0..5 => {
                     let n = self.size();
                     texts.push(format!("{i} < {n}"));
                     steps = steps.saturating_mul(bound(&n));
-                    self.push(&i, Ty::I64, Kind::Index(Some(n), false));
+                    self.push(&i, DrawnType::I64, VariableKind::Index(Some(n), false));
                 }
                 5 => {
-                    let (a, b) = (self.below(2), 1 + self.below(3));
+                    let (a, b) = (self.number_below(2), 1 + self.number_below(3));
                     texts.push(format!("{i} in {a}..{b}"));
                     steps = steps.saturating_mul(3);
-                    self.push(&i, Ty::I64, Kind::Index(None, false));
+                    self.push(&i, DrawnType::I64, VariableKind::Index(None, false));
                 }
                 6 => {
                     let n = self.size();
-                    let from = self.var(|v| matches!(v.kind, Kind::Index(..))).map_or("0".to_owned(), |v| v.name);
+                    let from =
+                        self.var(|v| matches!(v.kind, VariableKind::Index(..))).map_or("0".to_owned(), |v| v.name);
                     texts.push(format!("{i} in {from}..{n}"));
                     steps = steps.saturating_mul(bound(&n));
                     // The body runs only if `from < n`, which is a condition.
                     self.facts += 1;
-                    self.push(&i, Ty::I64, Kind::Index(None, false));
+                    self.push(&i, DrawnType::I64, VariableKind::Index(None, false));
                 }
                 _ => {
                     let n = self.size();
-                    texts.push(format!("{i} in 0..{n} by {}", 1 + self.below(3)));
+                    texts.push(format!("{i} in 0..{n} by {}", 1 + self.number_below(3)));
                     steps = steps.saturating_mul(bound(&n));
-                    self.push(&i, Ty::I64, Kind::Index(None, false));
+                    self.push(&i, DrawnType::I64, VariableKind::Index(None, false));
                 }
             }
         }
@@ -472,12 +476,12 @@ impl Draw<'_> {
     // ---- calls ----
 
     /// Draws a call of a definition whose result has this type.
-    pub(super) fn call(&mut self, t: &Ty, depth: u32) -> Option<String> {
+    pub(super) fn call(&mut self, t: &DrawnType, depth: u32) -> Option<String> {
         let def = self.random.pick(&self.defs).cloned()?;
         self.call_of(&def, t, depth)
     }
 
-    pub(super) fn call_of(&mut self, def: &Def, t: &Ty, depth: u32) -> Option<String> {
+    pub(super) fn call_of(&mut self, def: &Def, t: &DrawnType, depth: u32) -> Option<String> {
         if self.mult.saturating_mul(def.cost) > MAX_COST {
             return None;
         }
@@ -489,9 +493,9 @@ impl Draw<'_> {
         for (name, class) in &def.types {
             if !inst.types.contains_key(name) {
                 let t = match class {
-                    Class::Any => self.element(1),
-                    Class::Num => self.number_ty(),
-                    Class::Real => Ty::F64,
+                    DrawnClass::Any => self.element(1),
+                    DrawnClass::Num => self.number_ty(),
+                    DrawnClass::Real => DrawnType::F64,
                 };
                 inst.types.insert(name, t);
             }
@@ -506,7 +510,7 @@ impl Draw<'_> {
         if def.result.at(&inst) != *t || !inst.sizes.values().all(small) {
             return None;
         }
-        let types: Vec<Ty> = def.params.iter().map(|(_, t, _)| t.at(&inst)).collect();
+        let types: Vec<DrawnType> = def.params.iter().map(|(_, t, _)| t.at(&inst)).collect();
         let mut sizes = Vec::new();
         types.iter().for_each(|t| t.sizes(&mut sizes));
         if !sizes.iter().all(|n| n.as_constant().is_none_or(|c| c >= 0)) {
@@ -518,15 +522,15 @@ impl Draw<'_> {
             .iter()
             .zip(&types)
             .map(|((name, written, role), t)| match role {
-                Role::Size => inst.sizes.get(name).map(ToString::to_string).unwrap_or_default(),
-                Role::Small => self.below(3).to_string(),
+                ParameterRole::Size => inst.sizes.get(name).map(ToString::to_string).unwrap_or_default(),
+                ParameterRole::Small => self.number_below(3).to_string(),
                 // An integer under a bracket, else 0. If it counts or is compared, the bracket has
                 // a visible effect.
-                Role::Plain if *t == Ty::I64 && self.one_in(4) => {
-                    let b = self.expr(&Ty::Bool, false, depth.min(1));
+                ParameterRole::Plain if *t == DrawnType::I64 && self.one_in(4) => {
+                    let b = self.expr(&DrawnType::Bool, false, depth.min(1));
                     format!("([{b}] * {})", self.leaf(t, false))
                 }
-                Role::Plain => {
+                ParameterRole::Plain => {
                     let hint = !written.has_param() && !written.has_names();
                     self.expr(t, hint, depth)
                 }
@@ -537,7 +541,7 @@ impl Draw<'_> {
 
     /// Returns a size variable that may differ from others at run time.
     pub(super) fn loose_size(&mut self) -> Option<Poly> {
-        let v = self.var(|v| matches!(v.kind, Kind::Size))?;
+        let v = self.var(|v| matches!(v.kind, VariableKind::Size))?;
         Some(named(&v.name)).filter(|n| lone(n).is_some())
     }
 }

@@ -1,13 +1,13 @@
 //! **Generic expressions.** Draws forms that may have any type: conditionals, bindings, calls,
 //! components, folds, updates.
 
-use super::draw::{Draw, Kind};
-use super::types::{Ty, bound, lone, named, number};
+use super::draw::{TypedGenerator, VariableKind};
+use super::types::{DrawnType, bound, lone, named, number};
 use lang_core::predicate::Poly;
 
-impl Draw<'_> {
-    pub(super) fn general(&mut self, t: &Ty, hint: bool, depth: u32) -> Option<String> {
-        match self.below(27) {
+impl TypedGenerator<'_> {
+    pub(super) fn general(&mut self, t: &DrawnType, hint: bool, depth: u32) -> Option<String> {
+        match self.number_below(27) {
             0 => self.var(|v| v.ty == *t).map(|v| v.name),
             1 | 2 => Some(self.conditional(t, hint, depth)),
             3 => self.matching(t, hint, depth),
@@ -17,7 +17,7 @@ impl Draw<'_> {
             10..13 => self.element_of(t, depth),
             13 => self.folding(t, hint, depth),
             14 => self.looping(t, hint, depth),
-            15 => Some(match self.below(4) {
+            15 => Some(match self.number_below(4) {
                 0 => format!("dbg({})", self.expr(t, hint, depth)),
                 1 => format!("stop({})", self.expr(t, hint, depth)),
                 _ => {
@@ -27,7 +27,7 @@ impl Draw<'_> {
                 }
             }),
             16 => {
-                let p = self.expr(&Ty::Bool, true, depth.min(1));
+                let p = self.expr(&DrawnType::Bool, true, depth.min(1));
                 let name = self.pick(&["_", "()"]);
                 // `()` would be a pattern of no components, so `_` replaces it.
                 let name = if name == "()" { "_" } else { name };
@@ -39,7 +39,7 @@ impl Draw<'_> {
             21 => self.opened(t, hint, depth),
             22 => self.size_checked(t, hint, depth),
             23 => {
-                let p = self.expr(&Ty::Bool, true, depth.min(1));
+                let p = self.expr(&DrawnType::Bool, true, depth.min(1));
                 let value = self.under(|d| d.expr(t, hint, depth));
                 Some(format!("(if {p} || true then {value} else error(\"not here\"))"))
             }
@@ -48,10 +48,10 @@ impl Draw<'_> {
         }
     }
 
-    fn conditional(&mut self, t: &Ty, hint: bool, depth: u32) -> String {
+    fn conditional(&mut self, t: &DrawnType, hint: bool, depth: u32) -> String {
         let mut text = String::from("(");
-        for _ in 0..=self.below(5) / 4 {
-            let p = self.expr(&Ty::Bool, true, depth.min(2));
+        for _ in 0..=self.number_below(5) / 4 {
+            let p = self.expr(&DrawnType::Bool, true, depth.min(2));
             let a = self.under(|d| d.expr(t, hint, depth));
             text.push_str(&format!("if {p} then {a} else "));
         }
@@ -59,48 +59,48 @@ impl Draw<'_> {
         format!("{text}{b})")
     }
 
-    fn matching(&mut self, t: &Ty, hint: bool, depth: u32) -> Option<String> {
+    fn matching(&mut self, t: &DrawnType, hint: bool, depth: u32) -> Option<String> {
         let arm = |d: &mut Self| d.under(|d| d.expr(t, hint, depth));
-        Some(match self.below(6) {
+        Some(match self.number_below(6) {
             0 => {
-                let p = self.expr(&Ty::Bool, false, depth.min(2));
+                let p = self.expr(&DrawnType::Bool, false, depth.min(2));
                 format!("match {p} {{ true: {}, false: {} }}", arm(self), arm(self))
             }
             1 => {
-                let n = self.expr(&Ty::I64, false, depth.min(2));
+                let n = self.expr(&DrawnType::I64, false, depth.min(2));
                 let (a, b) = (arm(self), arm(self));
                 let rest = self.scoped(|d| {
-                    let name = d.bind(&Ty::I64);
+                    let name = d.bind(&DrawnType::I64);
                     format!("{name}: {}", arm(d))
                 });
                 let rest = if self.one_in(2) { format!("_: {}", arm(self)) } else { rest };
                 format!("match {n} {{ 0: {a}, -1: {b}, {rest} }}")
             }
             2 => {
-                let both = Ty::Tup(vec![Ty::Bool, Ty::I64]);
+                let both = DrawnType::Tup(vec![DrawnType::Bool, DrawnType::I64]);
                 let n = self.expr(&both, false, depth.min(2));
                 let a = arm(self);
                 let rest = self.scoped(|d| {
-                    let name = d.bind(&Ty::I64);
+                    let name = d.bind(&DrawnType::I64);
                     format!("(_, {name}): {}", arm(d))
                 });
                 format!("match {n} {{ (true, 1): {a}, {rest} }}")
             }
             3 => {
-                let both = Ty::Rec(vec![("fa", Ty::Bool), ("fb", Ty::F64)]);
+                let both = DrawnType::Rec(vec![("fa", DrawnType::Bool), ("fb", DrawnType::F64)]);
                 let n = self.expr(&both, false, depth.min(2));
                 let a = self.scoped(|d| {
-                    let name = d.bind(&Ty::F64);
+                    let name = d.bind(&DrawnType::F64);
                     format!("{{fa: true, fb: {name}}}: {}", arm(d))
                 });
                 format!("match {n} {{ {a}, {{fa: false, fb: _}}: {} }}", arm(self))
             }
             _ => {
-                let data = match self.var(|v| matches!(v.ty, Ty::Data(..))) {
+                let data = match self.var(|v| matches!(v.ty, DrawnType::Data(..))) {
                     Some(v) => v.ty,
                     None => self.data(1),
                 };
-                let Ty::Data(k, arg) = &data else { return None };
+                let DrawnType::Data(k, arg) = &data else { return None };
                 let scrutinee = self.expr(&data, false, depth.min(2));
                 let arms = self.arms(*k, arg.as_deref(), &mut |d, _| d.under(|d| d.expr(t, hint, depth)));
                 format!("match {scrutinee} {{ {arms} }}")
@@ -109,19 +109,19 @@ impl Draw<'_> {
     }
 
     /// Draws an arm for each constructor. The body may use the names that its pattern binds.
-    pub(super) fn arms(&mut self, k: usize, arg: Option<&Ty>, body: &mut ArmBody<'_, Self>) -> String {
+    pub(super) fn arms(&mut self, k: usize, arg: Option<&DrawnType>, body: &mut ArmBody<'_, Self>) -> String {
         let ctors = self.datas.get(k).map(|d| d.ctors.clone()).unwrap_or_default();
         let inst =
             super::types::Instance { types: arg.iter().map(|t| ("a", (*t).clone())).collect(), ..Default::default() };
         let mut arms = Vec::new();
         for (name, args) in ctors {
             let arm = self.scoped(|d| {
-                let names: Vec<(String, Ty)> = args
+                let names: Vec<(String, DrawnType)> = args
                     .iter()
                     .map(|t| {
                         let t = t.at(&inst);
                         let name = d.fresh("v");
-                        d.push(&name, t.clone(), Kind::Value);
+                        d.push(&name, t.clone(), VariableKind::Value);
                         (name, t)
                     })
                     .collect();
@@ -134,20 +134,20 @@ impl Draw<'_> {
         arms.join(", ")
     }
 
-    fn binding(&mut self, t: &Ty, hint: bool, depth: u32) -> String {
+    fn binding(&mut self, t: &DrawnType, hint: bool, depth: u32) -> String {
         self.scoped(|d| {
             let mut text = String::from("(");
-            for _ in 0..=d.below(2) {
+            for _ in 0..=d.number_below(2) {
                 let of = d.ty(2);
                 let written = d.one_in(3);
                 let value = d.expr(&of, written, depth);
                 let pattern = match &of {
-                    Ty::Arr(..) if d.one_in(5) => {
+                    DrawnType::Arr(..) if d.one_in(5) => {
                         let k = d.fresh("v");
-                        d.push(&k, Ty::I64, Kind::Value);
+                        d.push(&k, DrawnType::I64, VariableKind::Value);
                         format!("[{k}] {}", d.bind_new(&of))
                     }
-                    Ty::Tup(_) | Ty::Rec(_) => d.pattern(&of, 2),
+                    DrawnType::Tup(_) | DrawnType::Rec(_) => d.pattern(&of, 2),
                     _ if d.one_in(12) => "_".to_owned(),
                     _ => d.bind(&of),
                 };
@@ -158,39 +158,39 @@ impl Draw<'_> {
         })
     }
 
-    fn component(&mut self, t: &Ty, depth: u32) -> String {
+    fn component(&mut self, t: &DrawnType, depth: u32) -> String {
         let other = self.scalar();
         let pair = self.one_in(2);
         let of = match (pair, self.one_in(2)) {
-            (true, true) => Ty::Tup(vec![t.clone(), other]),
-            (true, false) => Ty::Tup(vec![other, t.clone()]),
-            (false, true) => Ty::Rec(vec![("fa", t.clone()), ("fb", other)]),
-            (false, false) => Ty::Rec(vec![("fc", other), ("fa", t.clone())]),
+            (true, true) => DrawnType::Tup(vec![t.clone(), other]),
+            (true, false) => DrawnType::Tup(vec![other, t.clone()]),
+            (false, true) => DrawnType::Rec(vec![("fa", t.clone()), ("fb", other)]),
+            (false, false) => DrawnType::Rec(vec![("fc", other), ("fa", t.clone())]),
         };
         let at = match &of {
-            Ty::Tup(ts) if ts.first() == Some(t) => "0",
-            Ty::Tup(_) => "1",
+            DrawnType::Tup(ts) if ts.first() == Some(t) => "0",
+            DrawnType::Tup(_) => "1",
             _ => "fa",
         };
         format!("({}).{at}", self.expr(&of, false, depth))
     }
 
-    fn applied(&mut self, t: &Ty, depth: u32) -> Option<String> {
-        if let Some(v) = self.var(|v| matches!(&v.ty, Ty::Fun(_, r) if **r == *t))
-            && let Ty::Fun(ts, _) = &v.ty
+    fn applied(&mut self, t: &DrawnType, depth: u32) -> Option<String> {
+        if let Some(v) = self.var(|v| matches!(&v.ty, DrawnType::Fun(_, r) if **r == *t))
+            && let DrawnType::Fun(ts, _) = &v.ty
         {
             let args: Vec<String> = ts.iter().map(|t| self.expr(t, true, depth)).collect();
             return Some(format!("{}({})", v.name, args.join(", ")));
         }
         let of = self.element(1);
-        let fun = Ty::Fun(vec![of.clone()], Box::new(t.clone()));
+        let fun = DrawnType::Fun(vec![of.clone()], Box::new(t.clone()));
         let f = self.expr(&fun, false, depth);
         Some(format!("({f})({})", self.expr(&of, false, depth)))
     }
 
-    fn piped(&mut self, t: &Ty, depth: u32) -> Option<String> {
+    fn piped(&mut self, t: &DrawnType, depth: u32) -> Option<String> {
         let of = self.element(0);
-        let fun = Ty::Fun(vec![of.clone()], Box::new(t.clone()));
+        let fun = DrawnType::Fun(vec![of.clone()], Box::new(t.clone()));
         let x = self.expr(&of, false, depth);
         let f = match self.var(|v| v.ty == fun) {
             Some(v) => v.name,
@@ -199,11 +199,11 @@ impl Draw<'_> {
         Some(format!("({x} |> {f})"))
     }
 
-    fn folding(&mut self, t: &Ty, hint: bool, depth: u32) -> Option<String> {
+    fn folding(&mut self, t: &DrawnType, hint: bool, depth: u32) -> Option<String> {
         let written = !hint || self.one_in(2);
         let init = self.expr(t, true, depth);
         self.scoped(|d| {
-            let count = 1 + d.below(4) / 3;
+            let count = 1 + d.number_below(4) / 3;
             let (vars, steps) = d.index_vars(count);
             let pattern = d.pattern(t, 2);
             let body = d.times(steps, |d| d.expr(t, true, depth))?;
@@ -218,17 +218,17 @@ impl Draw<'_> {
         })
     }
 
-    fn looping(&mut self, t: &Ty, hint: bool, depth: u32) -> Option<String> {
+    fn looping(&mut self, t: &DrawnType, hint: bool, depth: u32) -> Option<String> {
         let written = !hint || self.one_in(2);
         let init = self.expr(t, written, depth);
-        let steps = 1 + self.random.below(3);
+        let steps = 1 + self.random.number_below(3);
         self.scoped(|d| {
             let count = d.fresh("v");
-            d.push(&count, Ty::I64, Kind::Value);
+            d.push(&count, DrawnType::I64, VariableKind::Value);
             let acc = d.fresh("v");
-            d.push(&acc, t.clone(), Kind::Value);
+            d.push(&acc, t.clone(), VariableKind::Value);
             let (also, body) = d.times(3, |d| {
-                let also = d.expr(&Ty::Bool, true, 1);
+                let also = d.expr(&DrawnType::Bool, true, 1);
                 (also, d.under(|d| d.expr(t, written, depth)))
             })?;
             let colon = if written { format!(": (i64, {t})") } else { String::new() };
@@ -244,8 +244,8 @@ impl Draw<'_> {
     /// run time.
     pub(super) fn subscript(&mut self, n: &Poly) -> Option<String> {
         let count = n.as_constant();
-        let exact = self.var(|v| matches!(&v.kind, Kind::Index(Some(m), _) if m == n)).map(|v| v.name);
-        match self.below(8) {
+        let exact = self.var(|v| matches!(&v.kind, VariableKind::Index(Some(m), _) if m == n)).map(|v| v.name);
+        match self.number_below(8) {
             0..3 => {
                 if let Some(i) = exact {
                     return Some(i);
@@ -266,14 +266,14 @@ impl Draw<'_> {
         match count {
             Some(c) if c > 0 => {
                 let c = usize::try_from(c).ok()?;
-                Some(match self.below(4) {
-                    0 | 1 => self.below(c).to_string(),
+                Some(match self.number_below(4) {
+                    0 | 1 => self.number_below(c).to_string(),
                     2 => format!("({}) % {c}", self.opaque()),
                     _ => format!("max(min({}, {}), 0)", self.opaque(), c - 1),
                 })
             }
             Some(_) => None,
-            None if self.facts == 0 => Some(match self.below(3) {
+            None if self.facts == 0 => Some(match self.number_below(3) {
                 0 => format!("({}) % ({n})", self.opaque()),
                 1 => format!("max(min({}, {n} - 1), 0)", self.opaque()),
                 _ => format!("bit_and({}, 1)", self.opaque()),
@@ -284,23 +284,23 @@ impl Draw<'_> {
 
     /// Draws a small integer expression about which the checker knows nothing.
     fn opaque(&mut self) -> String {
-        match self.var(|v| v.ty == Ty::I64) {
-            Some(v) if !self.one_in(3) => format!("{} + {}", v.name, self.below(3)),
-            _ => format!("i64({})", self.expr(&Ty::F64, true, 1)),
+        match self.var(|v| v.ty == DrawnType::I64) {
+            Some(v) if !self.one_in(3) => format!("{} + {}", v.name, self.number_below(3)),
+            _ => format!("i64({})", self.expr(&DrawnType::F64, true, 1)),
         }
     }
 
     /// Draws an element or a subarray of an array.
-    fn element_of(&mut self, t: &Ty, depth: u32) -> Option<String> {
-        let known = self.var(|v| matches!(&v.ty, Ty::Arr(..)) && part(&v.ty, t).is_some());
+    fn element_of(&mut self, t: &DrawnType, depth: u32) -> Option<String> {
+        let known = self.var(|v| matches!(&v.ty, DrawnType::Arr(..)) && part(&v.ty, t).is_some());
         let (x, axes) = match known {
             Some(v) => (v.name, part(&v.ty, t)?),
             None => {
-                let axes: Vec<Poly> = (0..=self.below(3) / 2).map(|_| self.size()).collect();
+                let axes: Vec<Poly> = (0..=self.number_below(3) / 2).map(|_| self.size()).collect();
                 if axes.len() + t.peel().0.len() > 3 {
                     return None;
                 }
-                let of = axes.iter().rev().fold(t.clone(), |t, n| Ty::arr(n.clone(), t));
+                let of = axes.iter().rev().fold(t.clone(), |t, n| DrawnType::arr(n.clone(), t));
                 // The generator counts a condition, because the access may come to lie under one.
                 let x = self.under(|d| d.expr(&of, false, depth.min(2)));
                 (format!("({x})"), axes)
@@ -316,24 +316,24 @@ impl Draw<'_> {
 
     /// Draws an access under the condition that it is in bounds. The checker should prove that
     /// access, and must not prove more.
-    fn guarded_access(&mut self, x: &str, n: &Poly, t: &Ty, depth: u32) -> String {
+    fn guarded_access(&mut self, x: &str, n: &Poly, t: &DrawnType, depth: u32) -> String {
         let v = self.fresh("v");
         // The same condition in different forms. `v + 1` may wrap, and the last form proves
         // nothing.
         let weak = self.facts == 0 && n.as_constant() != Some(0);
-        let words = self.below(if weak { 6 } else { 4 });
-        let e = match self.var(|v| v.ty == Ty::I64) {
+        let words = self.number_below(if weak { 6 } else { 4 });
+        let e = match self.var(|v| v.ty == DrawnType::I64) {
             // The checker must not know an index to be out of bounds unless the condition excludes
             // it.
-            _ if words == 5 => format!("i64({})", self.expr(&Ty::F64, true, depth.min(1))),
-            Some(i) => match self.below(5) {
+            _ if words == 5 => format!("i64({})", self.expr(&DrawnType::F64, true, depth.min(1))),
+            Some(i) => match self.number_below(5) {
                 0 => format!("{} + 1", i.name),
                 1 => format!("{} - 1", i.name),
-                2 => format!("2 * {} - {}", i.name, self.below(3)),
-                3 => format!("({} + {}) // 2", i.name, self.below(3)),
-                _ => format!("{} - {}", self.below(4), i.name),
+                2 => format!("2 * {} - {}", i.name, self.number_below(3)),
+                3 => format!("({} + {}) // 2", i.name, self.number_below(3)),
+                _ => format!("{} - {}", self.number_below(4), i.name),
             },
-            None => self.expr(&Ty::I64, false, depth.min(1)),
+            None => self.expr(&DrawnType::I64, false, depth.min(1)),
         };
         let p = match words {
             0 | 1 => format!("0 <= {v} < {n}"),
@@ -351,47 +351,48 @@ impl Draw<'_> {
     }
 
     /// Draws a slice of an array up to an index variable; the slice's extent is a size only there.
-    fn local_slice(&mut self, t: &Ty, hint: bool, depth: u32) -> Option<String> {
-        let i = self.var(|v| matches!(&v.kind, Kind::Index(Some(_), false)))?;
-        let Kind::Index(Some(n), _) = &i.kind else { return None };
-        let x = self.var(|v| matches!(&v.ty, Ty::Arr(m, _) if m == n))?;
-        let Ty::Arr(_, elem) = &x.ty else { return None };
-        let (range, size) = match self.below(3) {
+    fn local_slice(&mut self, t: &DrawnType, hint: bool, depth: u32) -> Option<String> {
+        let i = self.var(|v| matches!(&v.kind, VariableKind::Index(Some(_), false)))?;
+        let VariableKind::Index(Some(n), _) = &i.kind else { return None };
+        let x = self.var(|v| matches!(&v.ty, DrawnType::Arr(m, _) if m == n))?;
+        let DrawnType::Arr(_, elem) = &x.ty else { return None };
+        let (range, size) = match self.number_below(3) {
             0 => (format!("0..{}", i.name), named(&i.name)),
             1 => (format!("{}..{n}", i.name), n.sub(&named(&i.name))),
             _ => (format!("0..{} + 1", i.name), named(&i.name).add_constant(1)),
         };
-        let of = Ty::arr(size, (**elem).clone());
+        let of = DrawnType::arr(size, (**elem).clone());
         Some(self.scoped(|d| {
             let name = d.fresh("v");
-            d.push(&name, of, Kind::Value);
+            d.push(&name, of, VariableKind::Value);
             format!("(let {name} = {}[{range}] in {})", x.name, d.expr(t, hint, depth))
         }))
     }
 
-    fn updated(&mut self, t: &Ty, hint: bool, depth: u32) -> Option<String> {
+    fn updated(&mut self, t: &DrawnType, hint: bool, depth: u32) -> Option<String> {
         let base = self.expr(t, hint, depth);
         let mut text = format!("(({base})");
-        for _ in 0..=self.below(3) / 2 {
+        for _ in 0..=self.number_below(3) / 2 {
             match t {
-                Ty::Arr(n, elem) => {
+                DrawnType::Arr(n, elem) => {
                     let add = elem.peel().1.is_num() && self.one_in(2);
-                    let (place, part) = match (self.below(6), &**elem) {
+                    let (place, part) = match (self.number_below(6), &**elem) {
                         (0, _) => (format!("0..{n}"), t.clone()),
                         (1, _) => ("_".to_owned(), t.clone()),
-                        (2 | 3, Ty::Arr(m, inner)) => {
+                        (2 | 3, DrawnType::Arr(m, inner)) => {
                             let (i, j) = (self.subscript(n)?, self.subscript(m)?);
                             (format!("{i}, {j}"), (**inner).clone())
                         }
-                        (4, Ty::Arr(m, inner)) => {
+                        (4, DrawnType::Arr(m, inner)) => {
                             let j = self.subscript(m)?;
-                            (format!("_, {j}"), Ty::arr(n.clone(), (**inner).clone()))
+                            (format!("_, {j}"), DrawnType::arr(n.clone(), (**inner).clone()))
                         }
                         _ => (self.subscript(n)?, (**elem).clone()),
                     };
                     let (axes, inner) = part.peel();
-                    let fill =
-                        !axes.is_empty() && self.one_in(3) && matches!(inner, Ty::F64 | Ty::F32 | Ty::I64 | Ty::Bool);
+                    let fill = !axes.is_empty()
+                        && self.one_in(3)
+                        && matches!(inner, DrawnType::F64 | DrawnType::F32 | DrawnType::I64 | DrawnType::Bool);
                     let value = if fill {
                         let inner = inner.clone();
                         self.expr(&inner, false, depth.min(2))
@@ -400,12 +401,12 @@ impl Draw<'_> {
                     };
                     text.push_str(&format!(" with [{place}] {} {value}", if add { "+=" } else { "=" }));
                 }
-                Ty::Tup(ts) => {
-                    let k = self.random.below(ts.len());
+                DrawnType::Tup(ts) => {
+                    let k = self.random.number_below(ts.len());
                     let part = ts.get(k)?;
                     text.push_str(&format!(" with {k} = {}", self.expr(part, hint, depth)));
                 }
-                Ty::Rec(fs) => {
+                DrawnType::Rec(fs) => {
                     let (name, part) = self.random.pick(fs).cloned()?;
                     text.push_str(&format!(" with {name} = {}", self.expr(&part, hint, depth)));
                 }
@@ -418,82 +419,82 @@ impl Draw<'_> {
 
     // ---- extents known only when the program runs ----
 
-    fn opened(&mut self, t: &Ty, hint: bool, depth: u32) -> Option<String> {
+    fn opened(&mut self, t: &DrawnType, hint: bool, depth: u32) -> Option<String> {
         let elem = self.element(1);
         let k = self.fresh("k");
         let v = self.fresh("v");
         let (value, of) = if self.one_in(2) {
             let n = self.size();
-            let x = self.expr(&Ty::arr(n.clone(), elem.clone()), false, depth);
+            let x = self.expr(&DrawnType::arr(n.clone(), elem.clone()), false, depth);
             let p = self.scoped(|d| {
                 let param = d.lambda_params(std::slice::from_ref(&elem));
-                d.times(bound(&n), |d| format!("\\{param}: {}", d.expr(&Ty::Bool, true, depth.min(2))))
+                d.times(bound(&n), |d| format!("\\{param}: {}", d.expr(&DrawnType::Bool, true, depth.min(2))))
             })?;
             (format!("filter({p}, {x})"), elem)
         } else {
-            let steps = 1 + self.below(3);
+            let steps = 1 + self.number_below(3);
             let (c, a) = (self.fresh("v"), self.fresh("v"));
             let init = self.expr(&elem, true, depth.min(1));
             let body = self.scoped(|d| {
-                d.push(&c, Ty::I64, Kind::Value);
-                d.push(&a, elem.clone(), Kind::Value);
+                d.push(&c, DrawnType::I64, VariableKind::Value);
+                d.push(&a, elem.clone(), VariableKind::Value);
                 d.times(3, |d| d.under(|d| d.expr(&elem, true, depth)))
             })?;
-            let state = Ty::Tup(vec![Ty::I64, elem]);
+            let state = DrawnType::Tup(vec![DrawnType::I64, elem]);
             (format!("(scan ({c}, {a}): {state} = (0, {init}) while {c} < {steps}: ({c} + 1, {body}))"), state)
         };
-        let of = Ty::arr(named(&k), of);
-        let head = match self.below(3) {
+        let of = DrawnType::arr(named(&k), of);
+        let head = match self.number_below(3) {
             0 => format!(
                 "{v}: [?{k}]{}",
                 match &of {
-                    Ty::Arr(_, elem) => elem.to_string(),
+                    DrawnType::Arr(_, elem) => elem.to_string(),
                     _ => String::new(),
                 }
             ),
             _ => format!("[{k}] {v}"),
         };
         Some(self.scoped(|d| {
-            d.push(&k, Ty::I64, Kind::Size);
-            d.push(&v, of, Kind::Value);
+            d.push(&k, DrawnType::I64, VariableKind::Size);
+            d.push(&v, of, VariableKind::Value);
             format!("(let {head} = {value} in {})", d.expr(t, hint, depth))
         }))
     }
 
     /// Draws an array where another extent is wanted; the extent is verified at run time.
-    fn size_checked(&mut self, t: &Ty, hint: bool, depth: u32) -> Option<String> {
+    fn size_checked(&mut self, t: &DrawnType, hint: bool, depth: u32) -> Option<String> {
         // Known facts about a size may refute the drawn type, for example in a loop up to it from
         // another index.
-        if self.facts > 0 || self.scope.iter().any(|v| matches!(v.kind, Kind::Index(None, _))) {
+        if self.facts > 0 || self.scope.iter().any(|v| matches!(v.kind, VariableKind::Index(None, _))) {
             return None;
         }
-        let x = self.var(|v| matches!(&v.ty, Ty::Arr(n, _) if lone(n).is_some()))?;
-        let Ty::Arr(n, elem) = &x.ty else { return None };
-        let is_size = self.var(|v| matches!(v.kind, Kind::Size) && lone(n) == Some(v.name.as_str()));
+        let x = self.var(|v| matches!(&v.ty, DrawnType::Arr(n, _) if lone(n).is_some()))?;
+        let DrawnType::Arr(n, elem) = &x.ty else { return None };
+        let is_size = self.var(|v| matches!(v.kind, VariableKind::Size) && lone(n) == Some(v.name.as_str()));
         is_size?;
-        let m = if self.one_in(2) { self.loose_size()? } else { number(1 + self.below(3)) };
+        let m = if self.one_in(2) { self.loose_size()? } else { number(1 + self.number_below(3)) };
         if m == *n {
             return None;
         }
-        let of = Ty::arr(m, (**elem).clone());
+        let of = DrawnType::arr(m, (**elem).clone());
         Some(self.scoped(|d| {
             let v = d.fresh("v");
-            d.push(&v, of.clone(), Kind::Value);
+            d.push(&v, of.clone(), VariableKind::Value);
             format!("(let {v}: {of} = {} in {})", x.name, d.expr(t, hint, depth))
         }))
     }
 }
 
 /// A function that draws the body of an arm from the names that its pattern binds.
-pub(super) type ArmBody<'a, D> = dyn FnMut(&mut D, &[(String, Ty)]) -> String + 'a;
+pub(super) type ArmBody<'a, D> = dyn FnMut(&mut D, &[(String, DrawnType)]) -> String + 'a;
 
 /// Returns the axes to index to get from an array to a part of it, or `None` if no part has the
 /// type `t`.
-fn part(of: &Ty, t: &Ty) -> Option<Vec<Poly>> {
+fn part(of: &DrawnType, t: &DrawnType) -> Option<Vec<Poly>> {
     let mut axes = Vec::new();
     let mut rest = of;
     while rest != t {
-        let Ty::Arr(n, elem) = rest else { return None };
+        let DrawnType::Arr(n, elem) = rest else { return None };
         axes.push(n.clone());
         rest = elem;
     }

@@ -5,7 +5,9 @@
 use std::collections::BTreeMap;
 use std::fmt::{Display, Formatter};
 
-use lang_core::types::tree::{Body, Callee, Expr, IndexRange, Pat, Place, Special, Subscript};
+use lang_core::types::tree::{
+    Callee, TypedBody, TypedExpr, TypedForm, TypedIndexRange, TypedPattern, TypedSubscript, TypedUpdateTarget,
+};
 
 /// The nodes and traps that must occur. `Error` represents errors. Later passes create `Size`; the
 /// checker represents a size that is used as a value as a local.
@@ -108,11 +110,11 @@ const ALL: &[&str] = &[
 
 /// The number of occurrences of each.
 #[derive(Clone, Default, Debug)]
-pub struct Hits(BTreeMap<String, u64>);
+pub struct NodeCoverage(BTreeMap<String, u64>);
 
-impl Hits {
+impl NodeCoverage {
     /// Counts the nodes of a body.
-    pub fn count(&mut self, body: &Body) {
+    pub fn count(&mut self, body: &TypedBody) {
         for (_, node) in body.nodes.iter() {
             self.expr(&node.kind);
         }
@@ -133,61 +135,61 @@ impl Hits {
         }
     }
 
-    fn expr(&mut self, e: &Expr) {
+    fn expr(&mut self, e: &TypedExpr) {
         let name = match e {
-            Expr::Error => "Error",
-            Expr::Real(_) => "Real",
-            Expr::Int(_) => "Int",
-            Expr::Bool(_) => "Bool",
-            Expr::Str(_) => "Str",
-            Expr::Local(_) => "Local",
-            Expr::Global(_) => "Global",
-            Expr::Size(_) => "Size",
-            Expr::DefValue(..) => "DefValue",
-            Expr::BuiltinValue(..) => "BuiltinValue",
-            Expr::ScalarValue(_) => "ScalarValue",
-            Expr::CtorValue(..) => "CtorValue",
-            Expr::Neg(_) => "Neg",
-            Expr::Not(_) => "Not",
-            Expr::Arith(..) => "Arith",
-            Expr::Compare(..) => "Compare",
-            Expr::And(_) => "And",
-            Expr::Or(_) => "Or",
-            Expr::Pow(..) => "Pow",
-            Expr::Scalar(..) => "Scalar",
-            Expr::Convert(..) => "Convert",
-            Expr::Guard(..) => "Guard",
-            Expr::Array(_) => "Array",
-            Expr::Tuple(_) => "Tuple",
-            Expr::Record(_) => "Record",
-            Expr::Proj(..) => "Proj",
-            Expr::Index(_, subs) => {
+            TypedExpr::Error => "Error",
+            TypedExpr::Real(_) => "Real",
+            TypedExpr::Int(_) => "Int",
+            TypedExpr::Bool(_) => "Bool",
+            TypedExpr::Str(_) => "Str",
+            TypedExpr::Local(_) => "Local",
+            TypedExpr::Global(_) => "Global",
+            TypedExpr::Size(_) => "Size",
+            TypedExpr::DefValue(..) => "DefValue",
+            TypedExpr::BuiltinValue(..) => "BuiltinValue",
+            TypedExpr::ScalarValue(_) => "ScalarValue",
+            TypedExpr::CtorValue(..) => "CtorValue",
+            TypedExpr::Neg(_) => "Neg",
+            TypedExpr::Not(_) => "Not",
+            TypedExpr::Arith(..) => "Arith",
+            TypedExpr::Compare(..) => "Compare",
+            TypedExpr::And(_) => "And",
+            TypedExpr::Or(_) => "Or",
+            TypedExpr::Pow(..) => "Pow",
+            TypedExpr::Scalar(..) => "Scalar",
+            TypedExpr::Convert(..) => "Convert",
+            TypedExpr::Guard(..) => "Guard",
+            TypedExpr::Array(_) => "Array",
+            TypedExpr::Tuple(_) => "Tuple",
+            TypedExpr::Record(_) => "Record",
+            TypedExpr::Proj(..) => "Proj",
+            TypedExpr::Index(_, subs) => {
                 subs.iter().for_each(|s| self.subscript(s));
                 "Index"
             }
-            Expr::Call { callee, .. } => match callee {
+            TypedExpr::Call { callee, .. } => match callee {
                 Callee::Def(..) => "Call Def",
                 Callee::Builtin(..) => "Call Builtin",
                 Callee::Ctor(..) => "Call Ctor",
                 Callee::Value(_) => "Call Value",
             },
-            Expr::Checked(checks, _) if checks.is_empty() => "Checked in vain",
-            Expr::Checked(..) => "Checked",
-            Expr::Opened(..) => "Opened",
-            Expr::Lambda(lambda) => {
+            TypedExpr::Checked(checks, _) if checks.is_empty() => "Checked in vain",
+            TypedExpr::Checked(..) => "Checked",
+            TypedExpr::Opened(..) => "Opened",
+            TypedExpr::Lambda(lambda) => {
                 lambda.params.iter().for_each(|p| self.pat(p));
                 "Lambda"
             }
-            Expr::Let(binds, _) => {
+            TypedExpr::Let(binds, _) => {
                 binds.iter().for_each(|b| self.pat(&b.0));
                 "Let"
             }
-            Expr::If(..) => "If",
-            Expr::Match(_, arms) => {
+            TypedExpr::If(..) => "If",
+            TypedExpr::Match(_, arms) => {
                 arms.iter().for_each(|a| self.pat(&a.0));
                 "Match"
             }
-            Expr::Binder { kind, vars, filter, .. } => {
+            TypedExpr::Binder { kind, vars, filter, .. } => {
                 vars.iter().for_each(|v| self.range(&v.range));
                 if filter.is_some() {
                     self.hit("Filter");
@@ -196,7 +198,7 @@ impl Hits {
                 self.hit(&name);
                 return;
             }
-            Expr::Fold { scan, acc, vars, yields, .. } => {
+            TypedExpr::Fold { is_scan: scan, acc, vars, yields, .. } => {
                 self.pat(acc);
                 vars.iter().for_each(|v| self.range(&v.range));
                 match (scan, yields) {
@@ -205,68 +207,68 @@ impl Hits {
                     (false, None) => "Fold",
                 }
             }
-            Expr::Loop { scan, acc, .. } => {
+            TypedExpr::Loop { is_scan: scan, acc, .. } => {
                 self.pat(acc);
                 if *scan { "Loop scan" } else { "Loop" }
             }
-            Expr::Checkpoint(..) => "Checkpoint",
-            Expr::With(_, updates) => {
+            TypedExpr::Checkpoint(..) => "Checkpoint",
+            TypedExpr::With(_, updates) => {
                 for u in updates {
-                    match &u.place {
-                        Place::Index(subs) => {
+                    match &u.target {
+                        TypedUpdateTarget::Index(subs) => {
                             subs.iter().for_each(|s| self.subscript(s));
                             self.hit("Place Index");
                         }
-                        Place::Proj(_) => self.hit("Place Proj"),
+                        TypedUpdateTarget::Proj(_) => self.hit("Place Proj"),
                     }
-                    if u.add {
+                    if u.is_add {
                         self.hit("With +=");
                     }
                 }
                 "With"
             }
-            Expr::Card(_) => "Card",
-            Expr::Member(..) => "Member",
-            Expr::Special(special, _) => match special {
-                Special::Assert(_) => "Assert",
-                Special::Error(_) => "error",
-                Special::Dbg => "Dbg",
-                Special::Par => "Par",
-                Special::Stop => "Stop",
-                Special::Reshape => "Reshape",
-                Special::Relation => "Relation",
-                Special::Print => "Print",
-                Special::Time => "Time",
-                Special::Load(_) => "Load",
-                Special::Save => "Save",
-                Special::Plot(_) => "Plot",
-                Special::Derive(_, None) => "Derive",
-                Special::Derive(_, Some(_)) => "Derive wrt",
-                Special::Deriv(_) => "Deriv",
+            TypedExpr::Card(_) => "Card",
+            TypedExpr::Member(..) => "Member",
+            TypedExpr::Form(special, _) => match special {
+                TypedForm::Assert(_) => "Assert",
+                TypedForm::Error(_) => "error",
+                TypedForm::Dbg => "Dbg",
+                TypedForm::Par => "Par",
+                TypedForm::Stop => "Stop",
+                TypedForm::Reshape => "Reshape",
+                TypedForm::Relation => "Relation",
+                TypedForm::Print => "Print",
+                TypedForm::Time => "Time",
+                TypedForm::Load(_) => "Load",
+                TypedForm::Save => "Save",
+                TypedForm::Plot(_) => "Plot",
+                TypedForm::Derive(_, None) => "Derive",
+                TypedForm::Derive(_, Some(_)) => "Derive wrt",
+                TypedForm::Deriv(_) => "Deriv",
             },
         };
         self.hit(name);
     }
 
-    fn pat(&mut self, p: &Pat) {
+    fn pat(&mut self, p: &TypedPattern) {
         let name = match p {
-            Pat::Wild => "Pat Wild",
-            Pat::Bind(_) => "Pat Bind",
-            Pat::Ctor(_, items) => {
+            TypedPattern::Wild => "Pat Wild",
+            TypedPattern::Bind(_) => "Pat Bind",
+            TypedPattern::Ctor(_, items) => {
                 items.iter().for_each(|p| self.pat(p));
                 "Pat Ctor"
             }
-            Pat::Tuple(items) => {
+            TypedPattern::Tuple(items) => {
                 items.iter().for_each(|p| self.pat(p));
                 "Pat Tuple"
             }
-            Pat::Record(fields) => {
+            TypedPattern::Record(fields) => {
                 fields.iter().for_each(|f| self.pat(&f.1));
                 "Pat Record"
             }
-            Pat::Int(_) => "Pat Int",
-            Pat::Bool(_) => "Pat Bool",
-            Pat::Sized(_, inner) => {
+            TypedPattern::Int(_) => "Pat Int",
+            TypedPattern::Bool(_) => "Pat Bool",
+            TypedPattern::Sized(_, inner) => {
                 self.pat(inner);
                 "Pat Sized"
             }
@@ -274,28 +276,28 @@ impl Hits {
         self.hit(name);
     }
 
-    fn range(&mut self, r: &IndexRange) {
+    fn range(&mut self, r: &TypedIndexRange) {
         self.hit(match r {
-            IndexRange::Extent(_) => "Range Extent",
-            IndexRange::Below(_) => "Range Below",
-            IndexRange::Range(_, _, None) => "Range Range",
-            IndexRange::Range(_, _, Some(_)) => "Range by",
+            TypedIndexRange::Extent(_) => "Range Extent",
+            TypedIndexRange::Below(_) => "Range Below",
+            TypedIndexRange::Range(_, _, None) => "Range Range",
+            TypedIndexRange::Range(_, _, Some(_)) => "Range by",
         });
     }
 
-    fn subscript(&mut self, s: &Subscript) {
+    fn subscript(&mut self, s: &TypedSubscript) {
         self.hit(match s {
-            Subscript::At { proved: true, .. } => "At proved",
-            Subscript::At { proved: false, .. } => "At checked",
-            Subscript::Range { proved: true, .. } => "Slice proved",
-            Subscript::Range { proved: false, .. } => "Slice checked",
-            Subscript::Whole => "Whole",
+            TypedSubscript::Index { is_proved: true, .. } => "At proved",
+            TypedSubscript::Index { is_proved: false, .. } => "At checked",
+            TypedSubscript::Range { is_proved: true, .. } => "Slice proved",
+            TypedSubscript::Range { is_proved: false, .. } => "Slice checked",
+            TypedSubscript::FullAxis => "Whole",
         });
     }
 }
 
 /// Prints one line for each name, the rare ones first.
-impl Display for Hits {
+impl Display for NodeCoverage {
     fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
         let mut all: Vec<_> = self.0.iter().collect();
         all.sort_by_key(|(name, n)| (**n, (*name).clone()));

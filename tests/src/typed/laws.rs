@@ -21,31 +21,31 @@ use lang_core::syntax::format::{format, print_tree, same_meaning};
 use lang_core::syntax::lexer::{Token, lex};
 use lang_core::syntax::parser::parse_item;
 use lang_core::syntax::split::{ItemKind, split};
-use lang_core::types::tree::{Body, Expr as Typed, Pat as TypedPat};
-use lang_core::types::ty::{FunType, Signature, SizeSource, Type, TypeArg};
+use lang_core::types::tree::{TypedBody, TypedExpr as Typed, TypedPattern as TypedPat};
+use lang_core::types::ty::{FunType, GenericArg, Signature, SizeSource, Type};
 
-use super::derivatives::{self, Seen};
-use super::hits::Hits;
-use super::run::{Ran, run};
+use super::derivatives::{self, DerivativeCounts};
+use super::hits::NodeCoverage;
+use super::run::{ItemResult, run};
 use crate::render;
 use crate::run::MAIN;
 
 /// A law that a program broke.
 #[derive(Debug)]
-pub struct Broken {
+pub struct MetamorphicViolation {
     /// The name of the law.
     pub law: String,
     /// The details.
     pub how: String,
 }
 
-fn broken<T>(law: impl Into<String>, how: impl Into<String>) -> Result<T, Broken> {
-    Err(Broken { law: law.into(), how: how.into() })
+fn broken<T>(law: impl Into<String>, how: impl Into<String>) -> Result<T, MetamorphicViolation> {
+    Err(MetamorphicViolation { law: law.into(), how: how.into() })
 }
 
 /// The counts of a program's results.
 #[derive(Clone, Copy, Default, Debug)]
-pub struct Did {
+pub struct LawStatistics {
     /// Items with a value.
     pub values: u64,
     /// Items that failed.
@@ -55,24 +55,28 @@ pub struct Did {
     /// Definitions whose result type was removed.
     pub inferred: u64,
     /// The derivatives that could be checked.
-    pub derivatives: Seen,
+    pub derivatives: DerivativeCounts,
 }
 
 /// Checks all laws on a program.
 ///
 /// # Errors
 /// The first law that does not hold.
-pub fn check(session: &mut Session, text: &str, hits: &mut Hits) -> Result<Did, Broken> {
+pub fn check(
+    session: &mut Session,
+    text: &str,
+    hits: &mut NodeCoverage,
+) -> Result<LawStatistics, MetamorphicViolation> {
     let original = outcome(session, text, "it checks")?;
     let items = session.items(MAIN);
-    let bodies: Vec<(ItemRef, Arc<Body>)> =
+    let bodies: Vec<(ItemRef, Arc<TypedBody>)> =
         items.iter().filter_map(|item| Some((item.clone(), session.checked_item(item)?.body.clone()))).collect();
     bodies.iter().for_each(|(_, body)| hits.count(body));
     let failures = original.iter().filter(|r| r.result.is_err()).count();
-    let mut did = Did {
+    let mut did = LawStatistics {
         values: u64::try_from(original.len() - failures).unwrap_or(0),
         failures: u64::try_from(failures).unwrap_or(0),
-        ..Did::default()
+        ..LawStatistics::default()
     };
     let signatures: Vec<(GlobalName, Option<Signature>)> = items
         .iter()
@@ -103,7 +107,7 @@ pub fn check(session: &mut Session, text: &str, hits: &mut Hits) -> Result<Did, 
     Ok(did)
 }
 
-fn outcome(session: &mut Session, text: &str, law: &str) -> Result<Vec<Ran>, Broken> {
+fn outcome(session: &mut Session, text: &str, law: &str) -> Result<Vec<ItemResult>, MetamorphicViolation> {
     session.set_text(MAIN, text);
     let errors: Vec<Diagnostic> = session.diagnostics(MAIN).into_iter().filter(Diagnostic::is_error).collect();
     refused(text, &errors, law)?;
@@ -115,7 +119,7 @@ fn outcome(session: &mut Session, text: &str, law: &str) -> Result<Vec<Ran>, Bro
 
 /// Fails if errors exist. The name of the law contains their codes, so that a shrunk program fails
 /// for the same reason.
-fn refused(text: &str, errors: &[Diagnostic], law: &str) -> Result<(), Broken> {
+fn refused(text: &str, errors: &[Diagnostic], law: &str) -> Result<(), MetamorphicViolation> {
     if errors.is_empty() {
         return Ok(());
     }
@@ -124,7 +128,7 @@ fn refused(text: &str, errors: &[Diagnostic], law: &str) -> Result<(), Broken> {
     broken(format!("{law} ({})", codes.join(", ")), render::diagnostics(MAIN, text, errors))
 }
 
-fn same(session: &mut Session, original: &[Ran], text: &str, law: &str) -> Result<(), Broken> {
+fn same(session: &mut Session, original: &[ItemResult], text: &str, law: &str) -> Result<(), MetamorphicViolation> {
     let mut ran = outcome(session, text, law)?;
     for was in original {
         match ran.iter().position(|r| r.item == was.item).map(|at| ran.swap_remove(at)) {
@@ -136,7 +140,7 @@ fn same(session: &mut Session, original: &[Ran], text: &str, law: &str) -> Resul
 }
 
 /// Checks that printing a tree and parsing the text returns the same tree, which prints the same.
-fn printing(text: &str) -> Result<(), Broken> {
+fn printing(text: &str) -> Result<(), MetamorphicViolation> {
     for item in split(text) {
         let tree = parse_item(&item.text).tree;
         let printed = print_tree(&tree);
@@ -206,7 +210,7 @@ fn edited(text: &str, mut edits: Vec<(usize, usize, String)>) -> String {
 }
 
 /// Writes the inferred type at every `let` of one name, if the type can be written.
-fn annotate(text: &str, bodies: &[(ItemRef, Arc<Body>)]) -> (String, u64) {
+fn annotate(text: &str, bodies: &[(ItemRef, Arc<TypedBody>)]) -> (String, u64) {
     let mut edits = Vec::new();
     for (item, body) in bodies {
         let tree = parse_item(&item.text).tree;
@@ -255,7 +259,11 @@ fn writable(ty: &Type) -> bool {
 
 /// Removes the result types of the definitions whose bodies do not need them, and compares the
 /// signatures.
-fn removal(session: &mut Session, text: &str, signatures: &[(GlobalName, Option<Signature>)]) -> Result<u64, Broken> {
+fn removal(
+    session: &mut Session,
+    text: &str,
+    signatures: &[(GlobalName, Option<Signature>)],
+) -> Result<u64, MetamorphicViolation> {
     let law = "result types are inferred";
     let mut edits = Vec::new();
     for item in split(text) {
@@ -319,8 +327,8 @@ fn unordered(t: &Type) -> Type {
         }
         Type::Data(name, args) => {
             let args = args.iter().map(|a| match a {
-                TypeArg::Type(t) => TypeArg::Type(unordered(t)),
-                TypeArg::Size(p) => TypeArg::Size(p.clone()),
+                GenericArg::Type(t) => GenericArg::Type(unordered(t)),
+                GenericArg::Size(p) => GenericArg::Size(p.clone()),
             });
             Type::Data(name.clone(), args.collect())
         }

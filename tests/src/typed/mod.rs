@@ -7,6 +7,7 @@
 //! of an empty array) is allowed unless the checker proved it impossible. A program that the
 //! checker rejects shows a defect of the generator or of the checker.
 
+mod checker_traps;
 pub mod derivatives;
 mod draw;
 mod general;
@@ -16,25 +17,24 @@ mod own;
 mod program;
 mod run;
 pub(crate) mod shrink;
-mod traps;
 mod types;
 
 pub use program::program;
 
 use crate::random::Random;
-use hits::Hits;
+use hits::NodeCoverage;
 use lang_core::session::Session;
-use laws::{Broken, Did, check};
+use laws::{LawStatistics, MetamorphicViolation, check};
 
 /// The result of a run.
 #[derive(Debug, Default)]
-pub struct Report {
+pub struct TypedReport {
     /// The number of programs drawn.
     pub programs: u64,
     /// The typed nodes and the traps in them.
-    pub hits: Hits,
+    pub hits: NodeCoverage,
     /// The counts of their results.
-    pub did: Did,
+    pub did: LawStatistics,
     /// The number of programs that broke a law.
     pub broken: u64,
     /// The first programs that broke each law, shrunk.
@@ -43,8 +43,8 @@ pub struct Report {
 
 /// Draws `count` programs from `seed`, beginning with number `first`, and checks the laws on each.
 #[must_use]
-pub fn soak(seed: u64, first: u64, count: u64) -> Report {
-    let mut report = Report::default();
+pub fn soak(seed: u64, first: u64, count: u64) -> TypedReport {
+    let mut report = TypedReport::default();
     let mut session = Session::new();
     let mut laws: Vec<String> = Vec::new();
     for nth in first..first.saturating_add(count) {
@@ -76,8 +76,8 @@ fn number(seed: u64, nth: u64) -> u64 {
     Random::new(Random::new(seed).number().wrapping_add(nth)).number()
 }
 
-fn tell(session: &mut Session, seed: u64, nth: u64, text: &str, broken: &Broken) -> String {
-    let mut unused = Hits::default();
+fn tell(session: &mut Session, seed: u64, nth: u64, text: &str, broken: &MetamorphicViolation) -> String {
+    let mut unused = NodeCoverage::default();
     let small = shrink::shrink(text, &mut |candidate| {
         check(session, candidate, &mut unused).is_err_and(|b| b.law == broken.law)
     });

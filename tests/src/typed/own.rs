@@ -1,8 +1,8 @@
 //! **Type-specific expressions.** Draws forms that construct their type: arithmetic, conditions,
 //! arrays, data, functions.
 
-use super::draw::{Draw, Kind};
-use super::types::{Ty, bound, named, number};
+use super::draw::{TypedGenerator, VariableKind};
+use super::types::{DrawnType, bound, named, number};
 use lang_core::predicate::Poly;
 
 const REAL_1: &[&str] = &[
@@ -13,8 +13,8 @@ const REAL_1: &[&str] = &[
 const INT_2: &[&str] = &["min", "max", "bit_and", "bit_or", "bit_xor", "shl", "shr", "ushr"];
 const COMPARE: &[&str] = &["==", "!=", "<", "<=", ">", ">="];
 
-impl Draw<'_> {
-    pub(super) fn own(&mut self, t: &Ty, hint: bool, depth: u32) -> Option<String> {
+impl TypedGenerator<'_> {
+    pub(super) fn own(&mut self, t: &DrawnType, hint: bool, depth: u32) -> Option<String> {
         if t.has_zero() && self.one_in(9) {
             return Some(self.bracket(t, hint, depth));
         }
@@ -22,13 +22,13 @@ impl Draw<'_> {
             return self.reduction("sum", t, hint, depth);
         }
         match t {
-            Ty::F64 | Ty::F32 | Ty::I64 => self.numeric(t, hint, depth),
-            Ty::Param(..) if t.is_num() => Some(self.arithmetic(t, hint, depth)),
-            Ty::Param(..) => None,
-            Ty::Bool => self.condition(depth),
-            Ty::Arr(n, elem) => self.array_of(n, elem, hint, depth),
-            Ty::Tup(ts) => self.tuple(ts, hint, depth),
-            Ty::Rec(fs) => {
+            DrawnType::F64 | DrawnType::F32 | DrawnType::I64 => self.numeric(t, hint, depth),
+            DrawnType::Param(..) if t.is_num() => Some(self.arithmetic(t, hint, depth)),
+            DrawnType::Param(..) => None,
+            DrawnType::Bool => self.condition(depth),
+            DrawnType::Arr(n, elem) => self.array_of(n, elem, hint, depth),
+            DrawnType::Tup(ts) => self.tuple(ts, hint, depth),
+            DrawnType::Rec(fs) => {
                 let mut items: Vec<String> =
                     fs.iter().map(|(n, t)| format!("{n}: {}", self.expr(t, hint, depth))).collect();
                 if hint && self.one_in(2) {
@@ -36,11 +36,11 @@ impl Draw<'_> {
                 }
                 Some(format!("{{{}}}", items.join(", ")))
             }
-            Ty::Fun(ts, r) => self.function_of(t, ts, r, hint, depth),
-            Ty::Rel(dims) => self.relation(dims, depth),
-            Ty::Data(k, arg) => {
+            DrawnType::Fun(ts, r) => self.function_of(t, ts, r, hint, depth),
+            DrawnType::Rel(dims) => self.relation(dims, depth),
+            DrawnType::Data(k, arg) => {
                 let ctors = self.datas.get(*k).map(|d| d.ctors.clone()).unwrap_or_default();
-                let c = self.random.below(ctors.len());
+                let c = self.random.number_below(ctors.len());
                 let bare = ctors.get(c).is_some_and(|c| c.1.is_empty());
                 // Without a hint, nothing determines the type argument of a constructor without
                 // arguments.
@@ -50,19 +50,19 @@ impl Draw<'_> {
         }
     }
 
-    fn bracket(&mut self, t: &Ty, hint: bool, depth: u32) -> String {
-        let p = self.expr(&Ty::Bool, true, depth.min(2));
+    fn bracket(&mut self, t: &DrawnType, hint: bool, depth: u32) -> String {
+        let p = self.expr(&DrawnType::Bool, true, depth.min(2));
         let e = self.under(|d| d.expr(t, hint, depth));
-        if matches!(t, Ty::F64 | Ty::F32 | Ty::I64) && self.one_in(2) {
+        if matches!(t, DrawnType::F64 | DrawnType::F32 | DrawnType::I64) && self.one_in(2) {
             return format!("({} * [{p}] * {e})", self.expr(t, hint, depth));
         }
         format!("([{p}] * {e})")
     }
 
-    fn arithmetic(&mut self, t: &Ty, hint: bool, depth: u32) -> String {
+    fn arithmetic(&mut self, t: &DrawnType, hint: bool, depth: u32) -> String {
         let mut text = format!("({}", self.expr(t, hint, depth));
         let ops: &[&str] = if t.is_real() { &["+", "-", "*", "/"] } else { &["+", "-", "*"] };
-        for _ in 0..=self.below(3) / 2 {
+        for _ in 0..=self.number_below(3) / 2 {
             let op = self.pick_of(ops);
             text.push_str(&format!(" {op} {}", self.expr(t, hint, depth)));
         }
@@ -74,27 +74,27 @@ impl Draw<'_> {
         self.random.pick(of).copied().unwrap_or("+")
     }
 
-    fn numeric(&mut self, t: &Ty, hint: bool, depth: u32) -> Option<String> {
-        let real = *t != Ty::I64;
-        Some(match self.below(12) {
+    fn numeric(&mut self, t: &DrawnType, hint: bool, depth: u32) -> Option<String> {
+        let real = *t != DrawnType::I64;
+        Some(match self.number_below(12) {
             0..3 => self.arithmetic(t, hint, depth),
             3 => format!("(-{})", self.expr(t, hint, depth)),
             4 => {
                 let k = self.pick(&["2", "3", "0", "1"]);
-                match (real, self.below(3)) {
+                match (real, self.number_below(3)) {
                     (true, 0) => format!("({} ^ -{k})", self.expr(t, hint, depth)),
                     (true, 1) => format!("({} ^ {})", self.expr(t, false, depth), self.expr(t, false, depth)),
                     _ => format!("({} ^ {k})", self.expr(t, hint, depth)),
                 }
             }
-            5 if real => match self.below(4) {
+            5 if real => match self.number_below(4) {
                 0 => {
                     let f = self.pick(&["atan2", "hypot", "min", "max"]);
                     format!("{f}({}, {})", self.expr(t, false, depth), self.expr(t, false, depth))
                 }
                 _ => format!("{}({})", self.pick(REAL_1), self.expr(t, false, depth)),
             },
-            5 => match self.below(4) {
+            5 => match self.number_below(4) {
                 0 => format!("{}({})", self.pick(&["abs", "sign", "bit_not"]), self.expr(t, false, depth)),
                 1 => {
                     let (a, b) = (self.expr(t, false, depth), self.expr(t, false, depth));
@@ -107,18 +107,18 @@ impl Draw<'_> {
                 _ => format!("{}({}, {})", self.pick(INT_2), self.expr(t, false, depth), self.expr(t, false, depth)),
             },
             6 => {
-                let from = match self.below(3) {
-                    0 => Ty::F64,
-                    1 => Ty::F32,
-                    _ => Ty::I64,
+                let from = match self.number_below(3) {
+                    0 => DrawnType::F64,
+                    1 => DrawnType::F32,
+                    _ => DrawnType::I64,
                 };
                 format!("{t}({})", self.expr(&from, false, depth))
             }
             7 if self.one_in(3) => {
-                let x =
-                    self.var(|v| matches!(&v.ty, Ty::Arr(n, elem) if **elem == *t && n.as_constant() != Some(0)))?;
-                let Ty::Arr(n, _) = &x.ty else { return None };
-                let from = self.expr(&Ty::I64, true, depth.min(1));
+                let x = self
+                    .var(|v| matches!(&v.ty, DrawnType::Arr(n, elem) if **elem == *t && n.as_constant() != Some(0)))?;
+                let DrawnType::Arr(n, _) = &x.ty else { return None };
+                let from = self.expr(&DrawnType::I64, true, depth.min(1));
                 format!("total({}[bit_and({from}, 1)..{n}])", x.name)
             }
             7 | 8 => {
@@ -127,7 +127,7 @@ impl Draw<'_> {
             }
             9 if real => {
                 let c = self.pick(&["pi", "inf", "nan", "pi"]);
-                if hint || *t == Ty::F64 { c.to_owned() } else { format!("f32({c})") }
+                if hint || *t == DrawnType::F64 { c.to_owned() } else { format!("f32({c})") }
             }
             9 => {
                 let of = self.number_element();
@@ -138,48 +138,48 @@ impl Draw<'_> {
                 })?
             }
             10 if !real => {
-                let of = match self.var(|v| matches!(v.ty, Ty::Rel(_))) {
+                let of = match self.var(|v| matches!(v.ty, DrawnType::Rel(_))) {
                     Some(v) => v.ty,
-                    None => Ty::Rel(vec![self.size(), self.size()]),
+                    None => DrawnType::Rel(vec![self.size(), self.size()]),
                 };
                 format!("|{}|", parens(&self.expr(&of, false, depth)))
             }
             11 if !real => {
-                let v = self.var(|v| !matches!(v.kind, Kind::Value))?;
+                let v = self.var(|v| !matches!(v.kind, VariableKind::Value))?;
                 v.name
             }
             _ => return None,
         })
     }
 
-    fn number_element(&mut self) -> Ty {
-        match self.below(3) {
-            0 => Ty::I64,
-            1 => Ty::F32,
-            _ => Ty::F64,
+    fn number_element(&mut self) -> DrawnType {
+        match self.number_below(3) {
+            0 => DrawnType::I64,
+            1 => DrawnType::F32,
+            _ => DrawnType::F64,
         }
     }
 
     /// Draws a reduction, as `sum i < n if p: e`, sometimes with bare indices.
-    fn reduction(&mut self, kind: &str, t: &Ty, hint: bool, depth: u32) -> Option<String> {
+    fn reduction(&mut self, kind: &str, t: &DrawnType, hint: bool, depth: u32) -> Option<String> {
         if self.one_in(4) {
-            let x = self.var(|v| matches!(&v.ty, Ty::Arr(..)))?;
-            let Ty::Arr(n, elem) = &x.ty else { return None };
+            let x = self.var(|v| matches!(&v.ty, DrawnType::Arr(..)))?;
+            let DrawnType::Arr(n, elem) = &x.ty else { return None };
             return self.scoped(|d| {
                 let (i, v) = (d.fresh("i"), d.fresh("v"));
-                d.push(&i, Ty::I64, Kind::Index(Some(n.clone()), true));
-                d.push(&v, (**elem).clone(), Kind::Value);
+                d.push(&i, DrawnType::I64, VariableKind::Index(Some(n.clone()), true));
+                d.push(&v, (**elem).clone(), VariableKind::Value);
                 let body = d.times(bound(n), |d| d.expr(t, hint, depth))?;
                 Some(format!("({kind} {i}: (let {v} = {}[{i}] in {body}))", x.name))
             });
         }
-        let count = 1 + self.below(4) / 3;
+        let count = 1 + self.number_below(4) / 3;
         self.scoped(|d| {
             let (vars, steps) = d.index_vars(count);
             let filtered = d.one_in(4);
             let (filter, body) = d.times(steps, |d| {
                 if filtered {
-                    let p = d.expr(&Ty::Bool, true, depth.min(2));
+                    let p = d.expr(&DrawnType::Bool, true, depth.min(2));
                     (format!(" if {p}"), d.under(|d| d.expr(t, hint, depth)))
                 } else {
                     (String::new(), d.expr(t, hint, depth))
@@ -190,40 +190,40 @@ impl Draw<'_> {
     }
 
     fn condition(&mut self, depth: u32) -> Option<String> {
-        Some(match self.below(9) {
+        Some(match self.number_below(9) {
             0..3 => {
-                let t = if self.one_in(3) { Ty::I64 } else { self.number_element() };
+                let t = if self.one_in(3) { DrawnType::I64 } else { self.number_element() };
                 let mut text = format!("({}", self.expr(&t, false, depth));
-                for _ in 0..=self.below(4) / 3 {
+                for _ in 0..=self.number_below(4) / 3 {
                     let e = self.expr(&t, false, depth);
                     text.push_str(&format!(" {} {e}", self.pick(COMPARE)));
                 }
                 format!("{text})")
             }
-            3 => format!("!{}", parens(&self.expr(&Ty::Bool, true, depth))),
+            3 => format!("!{}", parens(&self.expr(&DrawnType::Bool, true, depth))),
             4 | 5 => {
                 let op = self.pick(&["&&", "||"]);
-                let mut text = format!("({}", self.expr(&Ty::Bool, true, depth));
-                for _ in 0..=self.below(3) / 2 {
-                    let e = self.under(|d| d.expr(&Ty::Bool, true, depth));
+                let mut text = format!("({}", self.expr(&DrawnType::Bool, true, depth));
+                for _ in 0..=self.number_below(3) / 2 {
+                    let e = self.under(|d| d.expr(&DrawnType::Bool, true, depth));
                     text.push_str(&format!(" {op} {e}"));
                 }
                 format!("{text})")
             }
             6 => {
                 let kind = self.pick(&["any", "all"]);
-                return self.reduction(kind, &Ty::Bool, true, depth);
+                return self.reduction(kind, &DrawnType::Bool, true, depth);
             }
             7 => {
-                let of = match self.var(|v| matches!(v.ty, Ty::Rel(_))) {
+                let of = match self.var(|v| matches!(v.ty, DrawnType::Rel(_))) {
                     Some(v) => v.ty,
-                    None => Ty::Rel(vec![self.size()]),
+                    None => DrawnType::Rel(vec![self.size()]),
                 };
-                let Ty::Rel(dims) = &of else { return None };
+                let DrawnType::Rel(dims) = &of else { return None };
                 let r = parens(&self.expr(&of, false, depth));
                 let args: Vec<String> = dims
                     .iter()
-                    .map(|_| match self.expr(&Ty::I64, true, depth.min(1)) {
+                    .map(|_| match self.expr(&DrawnType::I64, true, depth.min(1)) {
                         // A bare index alone would take the extent of the axis.
                         e if e.starts_with('i') => format!("{e} + 0"),
                         e => e,
@@ -232,17 +232,17 @@ impl Draw<'_> {
                 format!("{r}({})", args.join(", "))
             }
             _ => {
-                let (a, b) = (self.expr(&Ty::Bool, false, depth), self.expr(&Ty::Bool, false, depth));
+                let (a, b) = (self.expr(&DrawnType::Bool, false, depth), self.expr(&DrawnType::Bool, false, depth));
                 format!("({a} {} {b})", self.pick(&["==", "!="]))
             }
         })
     }
 
-    fn array_of(&mut self, n: &Poly, elem: &Ty, hint: bool, depth: u32) -> Option<String> {
-        let whole = Ty::arr(n.clone(), elem.clone());
+    fn array_of(&mut self, n: &Poly, elem: &DrawnType, hint: bool, depth: u32) -> Option<String> {
+        let whole = DrawnType::arr(n.clone(), elem.clone());
         let scalar = whole.peel().1.clone();
         let count = n.as_constant().and_then(|c| usize::try_from(c).ok());
-        match self.below(16) {
+        match self.number_below(16) {
             0..4 => self.generate(n, elem, hint, depth),
             4 => match count {
                 Some(c) if c > 0 && c <= 4 => {
@@ -252,17 +252,18 @@ impl Draw<'_> {
                 _ => None,
             },
             5 | 6 if scalar.is_num() => self.lifted(&whole, &scalar, depth),
-            5 | 6 if scalar == Ty::Bool => {
+            5 | 6 if scalar == DrawnType::Bool => {
                 let of = self.number_element();
                 let axes: Vec<Poly> = whole.peel().0.into_iter().cloned().collect();
-                let arr = axes.iter().rev().fold(of.clone(), |t, n| Ty::arr(n.clone(), t));
+                let arr = axes.iter().rev().fold(of.clone(), |t, n| DrawnType::arr(n.clone(), t));
                 let (a, b) = (self.expr(&arr, false, depth), self.expr(&of, false, depth.min(1)));
                 Some(format!("({a} {} {b})", self.pick(COMPARE)))
             }
             7 => {
-                let more = self.below(3);
-                let x = self.expr(&Ty::arr(n.add_constant(i128::try_from(more).ok()?), elem.clone()), false, depth);
-                let from = self.random.below(more + 1);
+                let more = self.number_below(3);
+                let x =
+                    self.expr(&DrawnType::arr(n.add_constant(i128::try_from(more).ok()?), elem.clone()), false, depth);
+                let from = self.random.number_below(more + 1);
                 let to = n.add_constant(i128::try_from(from).ok()?);
                 Some(format!("{}[{from}..{to}]", parens(&x)))
             }
@@ -272,7 +273,7 @@ impl Draw<'_> {
                     return None;
                 }
                 let j = self.subscript(&m)?;
-                let x = self.expr(&Ty::arr(n.clone(), Ty::arr(m, elem.clone())), false, depth.min(2));
+                let x = self.expr(&DrawnType::arr(n.clone(), DrawnType::arr(m, elem.clone())), false, depth.min(2));
                 Some(format!("{}[_, {j}]", parens(&x)))
             }
             9 => {
@@ -283,7 +284,7 @@ impl Draw<'_> {
                 let i = self.fresh("i");
                 let init = self.expr(elem, true, depth);
                 self.scoped(|d| {
-                    d.push(&i, Ty::I64, Kind::Index(Some(steps.clone()), false));
+                    d.push(&i, DrawnType::I64, VariableKind::Index(Some(steps.clone()), false));
                     let pattern = d.pattern(elem, 1);
                     let body = d.times(bound(&steps), |d| d.expr(elem, true, depth))?;
                     Some(format!("(scan {pattern}: {elem} = {init} for {i} < {steps}: {body})"))
@@ -294,7 +295,7 @@ impl Draw<'_> {
                 let i = self.fresh("i");
                 let init = self.expr(&carry, true, depth.min(2));
                 self.scoped(|d| {
-                    d.push(&i, Ty::I64, Kind::Index(Some(n.clone()), false));
+                    d.push(&i, DrawnType::I64, VariableKind::Index(Some(n.clone()), false));
                     let acc = d.bind(&carry);
                     let (body, out) =
                         d.times(bound(n), |d| (d.expr(&carry, true, depth.min(2)), d.expr(elem, false, depth)))?;
@@ -304,17 +305,20 @@ impl Draw<'_> {
             11 => self.reshaped(n, elem, depth),
             12 => match count {
                 Some(c) => {
-                    let a = self.random.below(c + 1);
-                    let x = self.expr(&Ty::arr(number(a), elem.clone()), false, depth);
-                    let y = self.expr(&Ty::arr(number(c - a), elem.clone()), false, depth);
+                    let a = self.random.number_below(c + 1);
+                    let x = self.expr(&DrawnType::arr(number(a), elem.clone()), false, depth);
+                    let y = self.expr(&DrawnType::arr(number(c - a), elem.clone()), false, depth);
                     Some(format!("concat({x}, {y})"))
                 }
                 None => None,
             },
             13 => match elem {
-                Ty::Arr(_, inner) if inner.is_num() => {
+                DrawnType::Arr(_, inner) if inner.is_num() => {
                     let x = self.expr(&whole, false, depth);
-                    Some(format!("map({}, {x})", if **inner == Ty::I64 && self.one_in(2) { "argsort" } else { "sort" }))
+                    Some(format!(
+                        "map({}, {x})",
+                        if **inner == DrawnType::I64 && self.one_in(2) { "argsort" } else { "sort" }
+                    ))
                 }
                 _ => None,
             },
@@ -322,12 +326,12 @@ impl Draw<'_> {
         }
     }
 
-    fn generate(&mut self, n: &Poly, elem: &Ty, hint: bool, depth: u32) -> Option<String> {
+    fn generate(&mut self, n: &Poly, elem: &DrawnType, hint: bool, depth: u32) -> Option<String> {
         let (i, j) = (self.fresh("i"), self.fresh("i"));
         let bare = hint && self.one_in(2);
         let var = |i: &str, n: &Poly| if bare { i.to_owned() } else { format!("{i} < {n}") };
         // Other ranges of the same extent. Their variable is not an index of the axis.
-        let shifted = match self.below(6) {
+        let shifted = match self.number_below(6) {
             0 if !bare => Some(format!("{i} in 1..{}", n.add_constant(1))),
             1 if !bare => Some(format!("{i} in 0..{} by 2", n.scale(2))),
             _ => None,
@@ -335,10 +339,10 @@ impl Draw<'_> {
         let known = if shifted.is_some() { None } else { Some(n.clone()) };
         let range = shifted.unwrap_or_else(|| var(&i, n));
         self.scoped(|d| {
-            d.push(&i, Ty::I64, Kind::Index(known, bare));
+            d.push(&i, DrawnType::I64, VariableKind::Index(known, bare));
             match elem {
-                Ty::Arr(m, inner) if d.one_in(2) => {
-                    d.push(&j, Ty::I64, Kind::Index(Some(m.clone()), bare));
+                DrawnType::Arr(m, inner) if d.one_in(2) => {
+                    d.push(&j, DrawnType::I64, VariableKind::Index(Some(m.clone()), bare));
                     let body = d.times(bound(n).saturating_mul(bound(m)), |d| d.expr(inner, hint, depth))?;
                     Some(format!("(for {range}, {}: {body})", var(&j, m)))
                 }
@@ -347,11 +351,11 @@ impl Draw<'_> {
         })
     }
 
-    fn lifted(&mut self, whole: &Ty, scalar: &Ty, depth: u32) -> Option<String> {
+    fn lifted(&mut self, whole: &DrawnType, scalar: &DrawnType, depth: u32) -> Option<String> {
         let x = self.expr(whole, false, depth);
         let real = scalar.is_real();
         let op = if real { self.pick(&["+", "-", "*", "/"]) } else { self.pick(&["+", "-", "*"]) };
-        Some(match self.below(6) {
+        Some(match self.number_below(6) {
             0 => format!("({x} {op} {})", self.expr(whole, false, depth)),
             1 => format!("({x} {op} {})", self.expr(scalar, false, depth.min(2))),
             2 => format!("({} {op} {x})", self.expr(scalar, false, depth.min(2))),
@@ -362,42 +366,42 @@ impl Draw<'_> {
         })
     }
 
-    fn reshaped(&mut self, n: &Poly, elem: &Ty, depth: u32) -> Option<String> {
+    fn reshaped(&mut self, n: &Poly, elem: &DrawnType, depth: u32) -> Option<String> {
         match elem {
-            Ty::Arr(m, inner) if !matches!(**inner, Ty::Arr(..)) => {
-                let flat = Ty::arr(n.mul(m), (**inner).clone());
+            DrawnType::Arr(m, inner) if !matches!(**inner, DrawnType::Arr(..)) => {
+                let flat = DrawnType::arr(n.mul(m), (**inner).clone());
                 if bound(&n.mul(m)) > 16 {
                     return None;
                 }
                 Some(format!("reshape({}, {n}, {m})", self.expr(&flat, false, depth)))
             }
-            Ty::Arr(..) => None,
+            DrawnType::Arr(..) => None,
             _ => {
-                let rows = Ty::arr(number(1), Ty::arr(n.clone(), elem.clone()));
+                let rows = DrawnType::arr(number(1), DrawnType::arr(n.clone(), elem.clone()));
                 Some(format!("reshape({}, {n})", self.expr(&rows, false, depth)))
             }
         }
     }
 
-    fn tuple(&mut self, ts: &[Ty], hint: bool, depth: u32) -> Option<String> {
-        if let [a, Ty::Arr(n, out)] = ts
+    fn tuple(&mut self, ts: &[DrawnType], hint: bool, depth: u32) -> Option<String> {
+        if let [a, DrawnType::Arr(n, out)] = ts
             && self.one_in(2)
         {
             let i = self.fresh("i");
             let init = self.expr(a, true, depth.min(2));
             return self.scoped(|d| {
-                d.push(&i, Ty::I64, Kind::Index(Some(n.clone()), false));
+                d.push(&i, DrawnType::I64, VariableKind::Index(Some(n.clone()), false));
                 let acc = d.bind(a);
                 let (body, y) = d.times(bound(n), |d| (d.expr(a, true, depth), d.expr(out, false, depth)))?;
                 Some(format!("(fold {acc}: {a} = {init} for {i} < {n}: {body} yield {y})"))
             });
         }
-        if let [Ty::I64, Ty::I64] = ts
+        if let [DrawnType::I64, DrawnType::I64] = ts
             && self.one_in(2)
         {
             return self.scoped(|d| {
                 let (vars, steps) = d.index_vars(2);
-                let body = d.times(steps, |d| d.expr(&Ty::F64, false, depth))?;
+                let body = d.times(steps, |d| d.expr(&DrawnType::F64, false, depth))?;
                 Some(format!("({} {vars}: {body})", d.pick(&["argmax", "argmin"])))
             });
         }
@@ -405,8 +409,15 @@ impl Draw<'_> {
         Some(format!("({})", items.join(", ")))
     }
 
-    fn function_of(&mut self, t: &Ty, ts: &[Ty], r: &Ty, hint: bool, depth: u32) -> Option<String> {
-        match self.below(6) {
+    fn function_of(
+        &mut self,
+        t: &DrawnType,
+        ts: &[DrawnType],
+        r: &DrawnType,
+        hint: bool,
+        depth: u32,
+    ) -> Option<String> {
+        match self.number_below(6) {
             0 | 1 => {
                 let found: Vec<String> = self
                     .defs
@@ -417,23 +428,26 @@ impl Draw<'_> {
                             && d.cost < 200
                             && d.result == *r
                             && d.params.len() == ts.len()
-                            && d.params.iter().zip(ts).all(|(p, t)| p.1 == *t && p.2 == super::draw::Role::Plain)
+                            && d.params
+                                .iter()
+                                .zip(ts)
+                                .all(|(p, t)| p.1 == *t && p.2 == super::draw::ParameterRole::Plain)
                     })
                     .map(|d| d.name.clone())
                     .collect();
                 self.random.pick(&found).cloned()
             }
-            2 if hint || *r == Ty::F64 => match ts {
+            2 if hint || *r == DrawnType::F64 => match ts {
                 [a] if a == r && r.is_real() => Some(self.pick(REAL_1).to_owned()),
                 [a, b] if a == r && b == r && r.is_real() => Some(self.pick(&["atan2", "hypot", "max"]).to_owned()),
                 _ => None,
             },
             3 => {
-                let Ty::Data(k, None) = r else { return None };
+                let DrawnType::Data(k, None) = r else { return None };
                 self.datas.get(*k)?.ctors.iter().find(|c| c.1 == ts).map(|c| c.0.clone())
             }
             4 => {
-                let p = self.expr(&Ty::Bool, true, depth.min(1));
+                let p = self.expr(&DrawnType::Bool, true, depth.min(1));
                 let (a, b) = self.under(|d| (d.leaf(t, hint), d.expr(t, hint, depth)));
                 Some(format!("(if {p} then {a} else {b})"))
             }
@@ -447,14 +461,14 @@ impl Draw<'_> {
 
     fn relation(&mut self, dims: &[Poly], depth: u32) -> Option<String> {
         if self.one_in(2) {
-            let (rows, arity) = (self.below(3), dims.len());
-            let idx = Ty::arr(number(rows), Ty::arr(number(arity), Ty::I64));
+            let (rows, arity) = (self.number_below(3), dims.len());
+            let idx = DrawnType::arr(number(rows), DrawnType::arr(number(arity), DrawnType::I64));
             let idx = if rows == 0 || self.one_in(3) {
                 self.expr(&idx, false, depth.min(2))
             } else {
                 let rows: Vec<String> = (0..rows)
                     .map(|_| {
-                        let row: Vec<String> = (0..arity).map(|_| self.below(2).to_string()).collect();
+                        let row: Vec<String> = (0..arity).map(|_| self.number_below(2).to_string()).collect();
                         format!("[{}{}]", row.join(", "), if arity == 1 { "," } else { "" })
                     })
                     .collect();
@@ -470,16 +484,16 @@ impl Draw<'_> {
                 let i = d.fresh("i");
                 vars.push(format!("{i} < {n}"));
                 steps *= bound(n);
-                d.push(&i, Ty::I64, Kind::Index(Some(n.clone()), false));
+                d.push(&i, DrawnType::I64, VariableKind::Index(Some(n.clone()), false));
             }
-            let body = d.times(steps, |d| d.expr(&Ty::Bool, true, depth))?;
+            let body = d.times(steps, |d| d.expr(&DrawnType::Bool, true, depth))?;
             Some(format!("(rel {}: {body})", vars.join(", ")))
         })
     }
 
     /// Pushes a size's name and returns the size.
     pub(super) fn size_var(&mut self, name: &str) -> Poly {
-        self.push(name, Ty::I64, Kind::Size);
+        self.push(name, DrawnType::I64, VariableKind::Size);
         named(name)
     }
 }

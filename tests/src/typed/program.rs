@@ -1,51 +1,62 @@
 //! **Program generation.** Draws a whole program: types, top-level values, definitions, calls of
 //! each definition, and items that are checked but not run.
 
-use super::draw::{Data, Def, Draw, Kind, Role};
-use super::traps;
-use super::types::{Class, Ty, bound, named, number};
+use super::checker_traps;
+use super::draw::{Def, DrawnSumType, ParameterRole, TypedGenerator, VariableKind};
+use super::types::{DrawnClass, DrawnType, bound, named, number};
 use crate::random::Random;
 
 /// Returns prelude functions that drawn programs call, with type parameters, sizes, parameters and
 /// result.
 fn library() -> Vec<Def> {
-    let a = |class| Ty::Param("a", class);
+    let a = |class| DrawnType::Param("a", class);
     let (n, m, k) = (named("n"), named("m"), named("k"));
-    let any = || a(Class::Any);
-    let num = || a(Class::Num);
-    let def = |name: &str, class: Class, sizes: &[&str], params: Vec<Ty>, result: Ty| Def {
+    let any = || a(DrawnClass::Any);
+    let num = || a(DrawnClass::Num);
+    let def = |name: &str, class: DrawnClass, sizes: &[&str], params: Vec<DrawnType>, result: DrawnType| Def {
         name: name.to_owned(),
         types: vec![("a", class)],
         sizes: sizes.iter().map(ToString::to_string).collect(),
-        params: params.into_iter().map(|t| (String::new(), t, Role::Plain)).collect(),
+        params: params.into_iter().map(|t| (String::new(), t, ParameterRole::Plain)).collect(),
         result,
         cost: 8,
     };
-    let arr = |n: &lang_core::predicate::Poly, t: Ty| Ty::arr(n.clone(), t);
+    let arr = |n: &lang_core::predicate::Poly, t: DrawnType| DrawnType::arr(n.clone(), t);
     let mut all = vec![
-        def("len", Class::Any, &["n"], vec![arr(&n, any())], Ty::I64),
-        def("reverse", Class::Any, &["n"], vec![arr(&n, any())], arr(&n, any())),
-        def("transpose", Class::Any, &["n", "m"], vec![arr(&n, arr(&m, any()))], arr(&m, arr(&n, any()))),
-        def("scatter", Class::Any, &["n", "k"], vec![arr(&n, any()), arr(&k, Ty::I64), arr(&k, any())], arr(&n, any())),
+        def("len", DrawnClass::Any, &["n"], vec![arr(&n, any())], DrawnType::I64),
+        def("reverse", DrawnClass::Any, &["n"], vec![arr(&n, any())], arr(&n, any())),
+        def("transpose", DrawnClass::Any, &["n", "m"], vec![arr(&n, arr(&m, any()))], arr(&m, arr(&n, any()))),
+        def(
+            "scatter",
+            DrawnClass::Any,
+            &["n", "k"],
+            vec![arr(&n, any()), arr(&k, DrawnType::I64), arr(&k, any())],
+            arr(&n, any()),
+        ),
         def(
             "scatter_add",
-            Class::Num,
+            DrawnClass::Num,
             &["n", "k"],
-            vec![arr(&n, num()), arr(&k, Ty::I64), arr(&k, num())],
+            vec![arr(&n, num()), arr(&k, DrawnType::I64), arr(&k, num())],
             arr(&n, num()),
         ),
-        def("total", Class::Num, &["n"], vec![arr(&n, num())], num()),
-        def("sort", Class::Num, &["n"], vec![arr(&n, num())], arr(&n, num())),
-        def("argsort", Class::Num, &["n"], vec![arr(&n, num())], arr(&n, Ty::I64)),
+        def("total", DrawnClass::Num, &["n"], vec![arr(&n, num())], num()),
+        def("sort", DrawnClass::Num, &["n"], vec![arr(&n, num())], arr(&n, num())),
+        def("argsort", DrawnClass::Num, &["n"], vec![arr(&n, num())], arr(&n, DrawnType::I64)),
     ];
-    let b = || Ty::Param("b", Class::Any);
-    let mut map =
-        def("map", Class::Any, &["n"], vec![Ty::Fun(vec![any()], Box::new(b())), arr(&n, any())], arr(&n, b()));
-    map.types.push(("b", Class::Any));
+    let b = || DrawnType::Param("b", DrawnClass::Any);
+    let mut map = def(
+        "map",
+        DrawnClass::Any,
+        &["n"],
+        vec![DrawnType::Fun(vec![any()], Box::new(b())), arr(&n, any())],
+        arr(&n, b()),
+    );
+    map.types.push(("b", DrawnClass::Any));
     all.push(map);
-    let mut replicate = def("replicate", Class::Any, &["n"], vec![Ty::I64, any()], arr(&n, any()));
+    let mut replicate = def("replicate", DrawnClass::Any, &["n"], vec![DrawnType::I64, any()], arr(&n, any()));
     if let Some(p) = replicate.params.first_mut() {
-        *p = ("n".to_owned(), Ty::I64, Role::Size);
+        *p = ("n".to_owned(), DrawnType::I64, ParameterRole::Size);
     }
     all.push(replicate);
     all
@@ -55,21 +66,21 @@ fn library() -> Vec<Def> {
 #[must_use]
 pub fn program(seed: u64) -> (String, Vec<&'static str>) {
     let mut random = Random::new(seed);
-    let mut draw = Draw::new(&mut random);
+    let mut draw = TypedGenerator::new(&mut random);
     let text = draw.program();
     (text, draw.traps)
 }
 
-impl Draw<'_> {
+impl TypedGenerator<'_> {
     fn program(&mut self) -> String {
         let mut items = self.types();
-        items.extend(traps::definitions());
+        items.extend(checker_traps::definitions());
         self.defs = library();
-        for k in 0..self.below(3) {
+        for k in 0..self.number_below(3) {
             items.push(self.global(k));
         }
         let own = self.defs.len();
-        for k in 0..2 + self.below(4) {
+        for k in 0..2 + self.number_below(4) {
             let item = self.def(k);
             items.push(item);
         }
@@ -91,8 +102,8 @@ impl Draw<'_> {
             items.extend(self.derivatives());
         }
         if self.one_in(4) {
-            items.push(format!("do print({}, \"text\")", self.closed(&Ty::F64)));
-            items.push(format!("do time({})", self.closed(&Ty::F64)));
+            items.push(format!("do print({}, \"text\")", self.closed(&DrawnType::F64)));
+            items.push(format!("do time({})", self.closed(&DrawnType::F64)));
             items.push("let h1: [?k]f64 = load(\"x.npy\")".to_owned());
             items.push("do save(h1, \"y.npy\")".to_owned());
             items.push("do plot(h1, \"points: p\", h1, h1, \"line\", title: \"t\", width: 3)".to_owned());
@@ -102,23 +113,23 @@ impl Draw<'_> {
 
     /// Draws the types of the program: a recursive one with a type parameter, and a plain one.
     fn types(&mut self) -> Vec<String> {
-        let a = Ty::Param("a", Class::Any);
-        let tree = Ty::Data(0, Some(Box::new(a.clone())));
+        let a = DrawnType::Param("a", DrawnClass::Any);
+        let tree = DrawnType::Data(0, Some(Box::new(a.clone())));
         let mut tree_ctors = vec![("Leaf".to_owned(), vec![a.clone()])];
         if self.one_in(2) {
             tree_ctors.push(("Node".to_owned(), vec![tree.clone(), tree]));
         } else {
-            tree_ctors.push(("Node".to_owned(), vec![Ty::I64, tree, a]));
+            tree_ctors.push(("Node".to_owned(), vec![DrawnType::I64, tree, a]));
         }
         if self.one_in(2) {
             tree_ctors.push(("Nil".to_owned(), Vec::new()));
         }
         let mut plain = vec![("A".to_owned(), Vec::new())];
-        for name in ["B", "C"].iter().take(1 + self.below(2)) {
-            let args = (0..=self.below(2)).map(|_| self.element(1)).collect();
+        for name in ["B", "C"].iter().take(1 + self.number_below(2)) {
+            let args = (0..=self.number_below(2)).map(|_| self.element(1)).collect();
             plain.push(((*name).to_owned(), args));
         }
-        self.datas = vec![Data { ctors: tree_ctors, takes: true }, Data { ctors: plain, takes: false }];
+        self.datas = vec![DrawnSumType { ctors: tree_ctors, takes: true }, DrawnSumType { ctors: plain, takes: false }];
         let mut items = Vec::new();
         for (k, data) in self.datas.iter().enumerate() {
             let ctors: Vec<String> = data
@@ -147,7 +158,7 @@ impl Draw<'_> {
     }
 
     /// Draws a closed expression.
-    fn closed(&mut self, t: &Ty) -> String {
+    fn closed(&mut self, t: &DrawnType) -> String {
         self.scope.clear();
         self.cost = 0;
         self.expr(t, false, 2)
@@ -159,7 +170,7 @@ impl Draw<'_> {
         self.scope.clear();
         self.cost = 0;
         self.mult = 1;
-        let kind = self.below(10);
+        let kind = self.number_below(10);
         let alone = kind != 0 && kind != 1 && self.one_in(2);
         let name = format!("{}{number_of}", if alone { "s" } else { "f" });
         let mut def = Def {
@@ -167,60 +178,60 @@ impl Draw<'_> {
             types: Vec::new(),
             sizes: Vec::new(),
             params: Vec::new(),
-            result: Ty::F64,
+            result: DrawnType::F64,
             cost: 0,
         };
-        let mut params: Vec<(String, Ty, Role)> = Vec::new();
+        let mut params: Vec<(String, DrawnType, ParameterRole)> = Vec::new();
         if number_of == 0 {
             // A function that others can pass as an argument.
             def.result = self.scalar();
             let t = self.scalar();
-            params.push((self.fresh("v"), t, Role::Plain));
+            params.push((self.fresh("v"), t, ParameterRole::Plain));
         } else {
-            for _ in 0..self.below(3) {
+            for _ in 0..self.number_below(3) {
                 let n = self.fresh("n");
                 let size = self.size_var(&n);
                 if self.one_in(5) {
-                    params.push((n.clone(), Ty::I64, Role::Size));
+                    params.push((n.clone(), DrawnType::I64, ParameterRole::Size));
                 }
                 // An array of that extent implies that the size is not negative. Without it, the
                 // checker rightly rejects an extent `n` under the condition `n == -1`.
                 let elem = self.element(1);
-                params.push((self.fresh("v"), Ty::arr(size, elem), Role::Plain));
+                params.push((self.fresh("v"), DrawnType::arr(size, elem), ParameterRole::Plain));
                 def.sizes.push(n);
             }
             if self.one_in(5) {
-                let class = match self.below(3) {
-                    0 => Class::Any,
-                    1 => Class::Num,
-                    _ => Class::Real,
+                let class = match self.number_below(3) {
+                    0 => DrawnClass::Any,
+                    1 => DrawnClass::Num,
+                    _ => DrawnClass::Real,
                 };
                 def.types.push(("a", class));
-                let t = Ty::Param("a", class);
+                let t = DrawnType::Param("a", class);
                 let v = self.fresh("v");
-                self.push(&v, t.clone(), Kind::Value);
-                params.push((v, t, Role::Plain));
+                self.push(&v, t.clone(), VariableKind::Value);
+                params.push((v, t, ParameterRole::Plain));
             }
-            for _ in 0..self.below(3) {
-                let t = match (self.var(|v| matches!(v.kind, Kind::Size)), self.below(6)) {
-                    (Some(n), 0) => Ty::arr(named(&n.name).add_constant(1), self.scalar()),
+            for _ in 0..self.number_below(3) {
+                let t = match (self.var(|v| matches!(v.kind, VariableKind::Size)), self.number_below(6)) {
+                    (Some(n), 0) => DrawnType::arr(named(&n.name).add_constant(1), self.scalar()),
                     (Some(n), 1) => {
                         let m = self.size();
-                        Ty::arr(named(&n.name).add(&m), self.scalar())
+                        DrawnType::arr(named(&n.name).add(&m), self.scalar())
                     }
                     _ => self.ty(2),
                 };
-                params.push((self.fresh("v"), t, Role::Plain));
+                params.push((self.fresh("v"), t, ParameterRole::Plain));
             }
             def.result = if !def.types.is_empty() && self.one_in(2) {
-                def.types.first().map_or(Ty::F64, |(n, c)| Ty::Param(n, *c))
+                def.types.first().map_or(DrawnType::F64, |(n, c)| DrawnType::Param(n, *c))
             } else {
                 self.ty(2)
             };
         }
         for (v, t, role) in &params {
-            if *role == Role::Plain {
-                self.push(v, t.clone(), Kind::Value);
+            if *role == ParameterRole::Plain {
+                self.push(v, t.clone(), VariableKind::Value);
             }
         }
         let result = def.result.clone();
@@ -242,15 +253,15 @@ impl Draw<'_> {
             .types
             .iter()
             .filter_map(|(n, c)| match c {
-                Class::Any => None,
-                Class::Num => Some(format!("{n}: num")),
-                Class::Real => Some(format!("{n}: real")),
+                DrawnClass::Any => None,
+                DrawnClass::Num => Some(format!("{n}: num")),
+                DrawnClass::Real => Some(format!("{n}: real")),
             })
             .collect();
         let classes = if classes.is_empty() { String::new() } else { format!(" where {}", classes.join(", ")) };
         let result = match kind {
             2 => match &def.result {
-                Ty::Arr(_, elem) => format!(" -> [?k]{elem}"),
+                DrawnType::Arr(_, elem) => format!(" -> [?k]{elem}"),
                 _ => String::new(),
             },
             // A result type that the body determines may be omitted.
@@ -264,24 +275,34 @@ impl Draw<'_> {
     }
 
     /// Draws a body that calls itself with a decreasing counter.
-    fn counted(&mut self, name: &str, params: &mut Vec<(String, Ty, Role)>, result: &Ty) -> String {
+    fn counted(
+        &mut self,
+        name: &str,
+        params: &mut Vec<(String, DrawnType, ParameterRole)>,
+        result: &DrawnType,
+    ) -> String {
         let count = self.fresh("v");
-        params.insert(0, (count.clone(), Ty::I64, Role::Small));
+        params.insert(0, (count.clone(), DrawnType::I64, ParameterRole::Small));
         let base = self.expr(result, true, 2);
         let args: Vec<String> =
             params.iter().map(|(v, ..)| if *v == count { format!("{v} - 1") } else { v.clone() }).collect();
         let rest = self.fresh("v");
-        self.push(&rest, result.clone(), Kind::Value);
+        self.push(&rest, result.clone(), VariableKind::Value);
         let step = self.under(|d| d.expr(result, true, 3));
         format!("if {count} <= 0 then {base} else (let {rest} = {name}({}) in {step})", args.join(", "))
     }
 
     /// Draws a body that calls itself on the subtrees of a tree.
-    fn over_tree(&mut self, name: &str, params: &mut Vec<(String, Ty, Role)>, result: &Ty) -> String {
-        let tree = Ty::Data(0, Some(Box::new(self.scalar())));
+    fn over_tree(
+        &mut self,
+        name: &str,
+        params: &mut Vec<(String, DrawnType, ParameterRole)>,
+        result: &DrawnType,
+    ) -> String {
+        let tree = DrawnType::Data(0, Some(Box::new(self.scalar())));
         let v = self.fresh("v");
-        params.insert(0, (v.clone(), tree.clone(), Role::Plain));
-        let Ty::Data(k, arg) = &tree else { return String::new() };
+        params.insert(0, (v.clone(), tree.clone(), ParameterRole::Plain));
+        let DrawnType::Data(k, arg) = &tree else { return String::new() };
         let others: Vec<String> = params.iter().skip(1).map(|p| p.0.clone()).collect();
         let arms = self.arms(*k, arg.as_deref(), &mut |d, names| {
             let mut text = String::from("(");
@@ -290,7 +311,7 @@ impl Draw<'_> {
                     let below = d.fresh("v");
                     let args: Vec<String> = std::iter::once(part.clone()).chain(others.iter().cloned()).collect();
                     text.push_str(&format!("let {below} = {name}({}) ", args.join(", ")));
-                    d.push(&below, result.clone(), Kind::Value);
+                    d.push(&below, result.clone(), VariableKind::Value);
                 }
             }
             if text.len() > 1 {
@@ -306,11 +327,11 @@ impl Draw<'_> {
     fn filtered(&mut self, def: &mut Def) -> String {
         let elem = self.element(1);
         let n = self.size();
-        def.result = Ty::arr(n.clone(), elem.clone());
+        def.result = DrawnType::arr(n.clone(), elem.clone());
         let x = self.expr(&def.result.clone(), false, 2);
         let p = self.scoped(|d| {
             let param = d.lambda_params(std::slice::from_ref(&elem));
-            let p = d.times(bound(&n), |d| d.expr(&Ty::Bool, true, 2)).unwrap_or_else(|| "true".to_owned());
+            let p = d.times(bound(&n), |d| d.expr(&DrawnType::Bool, true, 2)).unwrap_or_else(|| "true".to_owned());
             format!("\\{param}: {p}")
         });
         format!("filter({p}, {x})")
@@ -324,14 +345,14 @@ impl Draw<'_> {
         let mut inst = super::types::Instance::default();
         for (name, class) in &def.types {
             let t = match class {
-                Class::Any => self.element(1),
-                Class::Num => Ty::I64,
-                Class::Real => Ty::F32,
+                DrawnClass::Any => self.element(1),
+                DrawnClass::Num => DrawnType::I64,
+                DrawnClass::Real => DrawnType::F32,
             };
             inst.types.insert(name, t);
         }
         for name in &def.sizes {
-            inst.sizes.insert(name.clone(), number(self.below(4)));
+            inst.sizes.insert(name.clone(), number(self.number_below(4)));
         }
         let result = def.result.at(&inst);
         if !result.is_plain() {
@@ -346,12 +367,12 @@ impl Draw<'_> {
         self.scope.clear();
         self.cost = 0;
         let n = self.size_var("n0");
-        let y = Ty::arr(n, Ty::F64);
-        self.push("x", Ty::F64, Kind::Value);
-        self.push("y", y.clone(), Kind::Value);
+        let y = DrawnType::arr(n, DrawnType::F64);
+        self.push("x", DrawnType::F64, VariableKind::Value);
+        self.push("y", y.clone(), VariableKind::Value);
         let params = "x: f64, y: [n0]f64";
-        let of = self.expr(&Ty::F64, true, 3);
-        let e = self.expr(&Ty::F64, true, 2);
+        let of = self.expr(&DrawnType::F64, true, 3);
+        let e = self.expr(&DrawnType::F64, true, 2);
         let operator = self.pick(&[
             "grad(q0)(x, y)",
             "grad(q0, wrt: y)(x, y)",

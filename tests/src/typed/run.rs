@@ -12,13 +12,13 @@ use lang_core::interp::Interp;
 use lang_core::runtime::{Failure, Host, OperationCounts, RunLimits, RuntimeInstance, Value};
 use lang_core::session::{Session, SessionProgram};
 use lang_core::syntax::split::ItemKind;
-use lang_core::types::tree::{Body, Expr, Place, Subscript};
+use lang_core::types::tree::{TypedBody, TypedExpr, TypedSubscript, TypedUpdateTarget};
 
 use crate::run::{MAIN, limits};
 
 /// The result of one item.
 #[derive(PartialEq, Debug)]
-pub(super) struct Ran {
+pub(super) struct ItemResult {
     pub(super) item: String,
     /// The value, or the code of the failure.
     pub(super) result: Result<Value, Code>,
@@ -31,7 +31,7 @@ pub(super) struct Ran {
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// A failure that is not allowed.
-pub(super) struct Forbidden {
+pub(super) struct ForbiddenFailure {
     /// The law that it breaks.
     pub(super) law: &'static str,
     pub(super) how: String,
@@ -41,7 +41,7 @@ pub(super) struct Forbidden {
 ///
 /// # Errors
 /// A failure that is not allowed.
-pub(super) fn run(session: &Session) -> Result<Vec<Ran>, Forbidden> {
+pub(super) fn run(session: &Session) -> Result<Vec<ItemResult>, ForbiddenFailure> {
     let stop = Arc::new(AtomicBool::new(false));
     let (done, waits) = mpsc::channel::<()>();
     let late = Arc::clone(&stop);
@@ -56,8 +56,8 @@ pub(super) fn run(session: &Session) -> Result<Vec<Ran>, Forbidden> {
     ran
 }
 
-fn run_until(session: &Session, stop: &AtomicBool) -> Result<Vec<Ran>, Forbidden> {
-    let mut known = Known::new(session, stop);
+fn run_until(session: &Session, stop: &AtomicBool) -> Result<Vec<ItemResult>, ForbiddenFailure> {
+    let mut known = ItemRunner::new(session, stop);
     let items = session.items(MAIN);
     let mut all = Vec::new();
     let (values, defs): (Vec<_>, Vec<_>) = items.iter().partition(|item| item.kind == ItemKind::Let);
@@ -86,13 +86,13 @@ fn run_until(session: &Session, stop: &AtomicBool) -> Result<Vec<Ran>, Forbidden
     Ok(all)
 }
 
-pub(super) struct Known<'a> {
+pub(super) struct ItemRunner<'a> {
     session: &'a Session,
     values: HashMap<GlobalName, Value>,
     stop: &'a AtomicBool,
 }
 
-impl<'a> Known<'a> {
+impl<'a> ItemRunner<'a> {
     /// Returns a run in which no top-level value has been computed.
     pub(super) fn new(session: &'a Session, stop: &'a AtomicBool) -> Self {
         Self { session, values: HashMap::new(), stop }
@@ -103,7 +103,7 @@ impl<'a> Known<'a> {
         task: impl FnOnce(&mut Interp<'_>) -> Result<Value, Box<Failure>>,
     ) -> (Result<Value, Box<Failure>>, OperationCounts) {
         let limits = RunLimits { max_calls: 1_000, max_elements: 1 << 16, ..limits() };
-        let mut host = Silent;
+        let mut host = SilentRunHost;
         let program = SessionProgram::new(self.session, &self.values);
         let mut interp = Interp::new(&program, &mut host, limits, self.stop);
         interp.start_counting();
@@ -112,7 +112,12 @@ impl<'a> Known<'a> {
         (result, counts)
     }
 
-    fn ran(&self, item: &str, result: Result<Value, Box<Failure>>, counts: OperationCounts) -> Result<Ran, Forbidden> {
+    fn ran(
+        &self,
+        item: &str,
+        result: Result<Value, Box<Failure>>,
+        counts: OperationCounts,
+    ) -> Result<ItemResult, ForbiddenFailure> {
         let result = match result {
             Ok(value) => Ok(value),
             Err(failure) => {
@@ -121,13 +126,13 @@ impl<'a> Known<'a> {
             }
         };
         let OperationCounts { work, tests, iterations } = counts;
-        Ok(Ran { item: item.to_owned(), result, work, tests, iterations })
+        Ok(ItemResult { item: item.to_owned(), result, work, tests, iterations })
     }
 
     /// Checks that the failure is one that data may cause. An access that was proved in bounds must
     /// never fail.
-    fn allowed(&self, failure: &Failure) -> Result<(), Forbidden> {
-        let forbid = |law, how| Err(Forbidden { law, how });
+    fn allowed(&self, failure: &Failure) -> Result<(), ForbiddenFailure> {
+        let forbid = |law, how| Err(ForbiddenFailure { law, how });
         match failure.code {
             Code::E0500 => {
                 let told = failure.help.as_ref().is_some_and(|h| h.contains("proved"));
@@ -152,13 +157,17 @@ impl<'a> Known<'a> {
 }
 
 /// Returns whether the span has an access and every access with that span was proved.
-fn proved_at(body: &Body, span: Span) -> bool {
+fn proved_at(body: &TypedBody, span: Span) -> bool {
     let mut found = Vec::new();
-    let mut look = |subs: &[Subscript]| {
+    let mut look = |subs: &[TypedSubscript]| {
         for s in subs {
             match s {
-                Subscript::At { index, proved } if body.nodes[*index].span == span => found.push(*proved),
-                Subscript::Range { from, to, proved } if body.nodes[*from].span.to(body.nodes[*to].span) == span => {
+                TypedSubscript::Index { index, is_proved: proved } if body.nodes[*index].span == span => {
+                    found.push(*proved)
+                }
+                TypedSubscript::Range { from, to, is_proved: proved }
+                    if body.nodes[*from].span.to(body.nodes[*to].span) == span =>
+                {
                     found.push(*proved);
                 }
                 _ => {}
@@ -167,10 +176,10 @@ fn proved_at(body: &Body, span: Span) -> bool {
     };
     for (_, node) in body.nodes.iter() {
         match &node.kind {
-            Expr::Index(_, subs) => look(subs),
-            Expr::With(_, updates) => {
+            TypedExpr::Index(_, subs) => look(subs),
+            TypedExpr::With(_, updates) => {
                 for u in updates {
-                    if let Place::Index(subs) = &u.place {
+                    if let TypedUpdateTarget::Index(subs) = &u.target {
                         look(subs);
                     }
                 }
@@ -181,9 +190,9 @@ fn proved_at(body: &Body, span: Span) -> bool {
     !found.is_empty() && found.iter().all(|p| *p)
 }
 
-struct Silent;
+struct SilentRunHost;
 
-impl Host for Silent {
+impl Host for SilentRunHost {
     fn print(&mut self, _: &str) {}
 
     fn debug(&mut self, _: &GlobalName, _: Span, _: &str) {}

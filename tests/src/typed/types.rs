@@ -6,7 +6,7 @@ use lang_core::predicate::{Atom, LocalId, Poly};
 
 /// A type of a drawn program. Sizes are polynomials over names.
 #[derive(Clone, PartialEq, Debug)]
-pub(super) enum Ty {
+pub(super) enum DrawnType {
     /// `f64`
     F64,
     /// `f32`
@@ -16,24 +16,24 @@ pub(super) enum Ty {
     /// `bool`
     Bool,
     /// `[n]T`
-    Arr(Poly, Box<Ty>),
+    Arr(Poly, Box<DrawnType>),
     /// `(T, U)`
-    Tup(Vec<Ty>),
+    Tup(Vec<DrawnType>),
     /// `{a: T}`
-    Rec(Vec<(&'static str, Ty)>),
+    Rec(Vec<(&'static str, DrawnType)>),
     /// `(T) -> U`
-    Fun(Vec<Ty>, Box<Ty>),
+    Fun(Vec<DrawnType>, Box<DrawnType>),
     /// `rel[n, m]`
     Rel(Vec<Poly>),
     /// A sum type of the program, by number, with its argument if it has a parameter.
-    Data(usize, Option<Box<Ty>>),
+    Data(usize, Option<Box<DrawnType>>),
     /// A type parameter.
-    Param(&'static str, Class),
+    Param(&'static str, DrawnClass),
 }
 
 /// The constraint of a type parameter.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Class {
+pub(super) enum DrawnClass {
     /// Any type.
     Any,
     /// A number.
@@ -48,7 +48,7 @@ pub(super) struct Instance {
     /// The sizes, by name.
     pub(super) sizes: HashMap<String, Poly>,
     /// The types, by name.
-    pub(super) types: HashMap<&'static str, Ty>,
+    pub(super) types: HashMap<&'static str, DrawnType>,
 }
 
 /// Returns the size of that name.
@@ -78,7 +78,7 @@ pub(super) fn bound(size: &Poly) -> u64 {
     size.eval(&mut |_| Some(4)).and_then(|n| u64::try_from(n).ok()).unwrap_or(0).max(1)
 }
 
-impl Ty {
+impl DrawnType {
     /// Returns the type `[n]T`.
     #[must_use]
     pub(super) fn arr(size: Poly, elem: Self) -> Self {
@@ -88,13 +88,13 @@ impl Ty {
     /// Returns whether the type is a number.
     #[must_use]
     pub(super) fn is_num(&self) -> bool {
-        matches!(self, Self::F64 | Self::F32 | Self::I64 | Self::Param(_, Class::Num | Class::Real))
+        matches!(self, Self::F64 | Self::F32 | Self::I64 | Self::Param(_, DrawnClass::Num | DrawnClass::Real))
     }
 
     /// Returns whether the type is a real number.
     #[must_use]
     pub(super) fn is_real(&self) -> bool {
-        matches!(self, Self::F64 | Self::F32 | Self::Param(_, Class::Real))
+        matches!(self, Self::F64 | Self::F32 | Self::Param(_, DrawnClass::Real))
     }
 
     /// Returns whether the type has a zero, so that a bracket may guard it.
@@ -102,7 +102,7 @@ impl Ty {
     pub(super) fn has_zero(&self) -> bool {
         match self {
             Self::F64 | Self::F32 | Self::I64 | Self::Bool => true,
-            Self::Param(_, class) => *class != Class::Any,
+            Self::Param(_, class) => *class != DrawnClass::Any,
             Self::Arr(_, t) => t.has_zero(),
             Self::Tup(ts) => ts.iter().all(Self::has_zero),
             Self::Rec(fs) => fs.iter().all(|f| f.1.has_zero()),
@@ -214,9 +214,9 @@ impl Ty {
         match (self, other) {
             (Self::Param(name, class), t) => {
                 let fine = match class {
-                    Class::Any => !matches!(t, Self::Fun(..) | Self::Rel(_)),
-                    Class::Num => t.is_num(),
-                    Class::Real => t.is_real(),
+                    DrawnClass::Any => !matches!(t, Self::Fun(..) | Self::Rel(_)),
+                    DrawnClass::Num => t.is_num(),
+                    DrawnClass::Real => t.is_real(),
                 };
                 fine && *inst.types.entry(name).or_insert_with(|| t.clone()) == *t
             }
@@ -251,7 +251,7 @@ impl Instance {
 }
 
 /// Prints the type as the language writes it.
-impl std::fmt::Display for Ty {
+impl std::fmt::Display for DrawnType {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let list = |f: &mut std::fmt::Formatter<'_>, ts: &[Self]| -> std::fmt::Result {
             for (k, t) in ts.iter().enumerate() {

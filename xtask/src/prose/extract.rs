@@ -5,7 +5,7 @@
 
 use ra_ap_rustc_lexer::{FrontmatterAllowed, TokenKind, tokenize};
 
-use crate::tidy::File;
+use crate::tidy::RepositoryFile;
 
 /// One paragraph or list item, without line breaks.
 #[derive(Debug, PartialEq, Eq)]
@@ -14,33 +14,33 @@ pub(crate) struct Paragraph {
     pub(crate) line: usize,
     pub(crate) text: String,
     /// Its lines that are wider than comments may be.
-    pub(crate) wide: Vec<usize>,
+    pub(crate) wide_lines: Vec<usize>,
 }
 
 /// The widest line of a comment, in columns.
-pub(crate) const WIDTH: usize = 100;
+pub(crate) const MAX_WIDTH: usize = 100;
 
 /// One line of prose without its comment marks.
-struct Line<'a> {
+struct CommentLine<'a> {
     number: usize,
     text: &'a str,
-    wide: bool,
+    is_wide: bool,
     /// Comments of different kinds are different paragraphs.
     mark: &'a str,
 }
 
 /// Pages that are printed from the documentation of `std/`, which is counted there.
-const PRINTED: &str = "docs/book/src/library/";
+const GENERATED_PAGES: &str = "docs/book/src/library/";
 
 /// The paragraphs of a file; none if it is no kind of file that has prose.
-pub(crate) fn paragraphs(file: &File) -> Vec<Paragraph> {
-    if file.path.starts_with(PRINTED) {
+pub(crate) fn paragraphs(file: &RepositoryFile) -> Vec<Paragraph> {
+    if file.path.starts_with(GENERATED_PAGES) {
         return Vec::new();
     }
     match file.path.rsplit_once('.') {
-        Some((_, "rs")) => join(rust_comments(&file.text)),
-        Some((_, "iv")) => join(iverson_comments(&file.text)),
-        Some((_, "md")) => join(markdown(&file.text)),
+        Some((_, "rs")) => join_paragraphs(rust_comments(&file.text)),
+        Some((_, "iv")) => join_paragraphs(iverson_comments(&file.text)),
+        Some((_, "md")) => join_paragraphs(markdown_lines(&file.text)),
         _ => Vec::new(),
     }
 }
@@ -63,15 +63,15 @@ pub(crate) fn rust_tokens(text: &str) -> impl Iterator<Item = (usize, usize, Tok
 }
 
 /// The line comments of a Rust file.
-fn rust_comments(text: &str) -> Vec<Line<'_>> {
+fn rust_comments(text: &str) -> Vec<CommentLine<'_>> {
     let mut lines = Vec::new();
     // The last line that has code.
     let mut code = 0;
     for (number, column, kind, content) in rust_tokens(text) {
         match kind {
             TokenKind::LineComment { .. } => {
-                let wide = code != number && column + content.chars().count() > WIDTH;
-                lines.push(comment(number, content, wide));
+                let wide = code != number && column + content.chars().count() > MAX_WIDTH;
+                lines.push(comment_line(number, content, wide));
             }
             TokenKind::Whitespace => {}
             _ => code = number + content.matches('\n').count(),
@@ -81,25 +81,25 @@ fn rust_comments(text: &str) -> Vec<Line<'_>> {
 }
 
 /// The comments of an Iverson program that have a line of their own.
-fn iverson_comments(text: &str) -> Vec<Line<'_>> {
+fn iverson_comments(text: &str) -> Vec<CommentLine<'_>> {
     let numbered = text.lines().enumerate().filter(|(_, line)| line.trim_start().starts_with("--"));
-    numbered.map(|(k, line)| comment(k + 1, line.trim_start(), false)).collect()
+    numbered.map(|(k, line)| comment_line(k + 1, line.trim_start(), false)).collect()
 }
 
 /// A comment, split into its mark and its text.
-fn comment(number: usize, content: &str, wide: bool) -> Line<'_> {
+fn comment_line(number: usize, content: &str, wide: bool) -> CommentLine<'_> {
     let length =
         ["//!", "///", "//", "--|", "--"].iter().find(|mark| content.starts_with(**mark)).map_or(0, |m| m.len());
     let (mark, text) = content.split_at(length);
-    Line { number, text: text.strip_prefix(' ').unwrap_or(text), wide: wide && !text.contains("http"), mark }
+    CommentLine { number, text: text.strip_prefix(' ').unwrap_or(text), is_wide: wide && !text.contains("http"), mark }
 }
 
-fn markdown(text: &str) -> Vec<Line<'_>> {
-    text.lines().enumerate().map(|(k, text)| Line { number: k + 1, text, wide: false, mark: "" }).collect()
+fn markdown_lines(text: &str) -> Vec<CommentLine<'_>> {
+    text.lines().enumerate().map(|(k, text)| CommentLine { number: k + 1, text, is_wide: false, mark: "" }).collect()
 }
 
 /// Joins consecutive lines to paragraphs, without code.
-fn join(lines: Vec<Line<'_>>) -> Vec<Paragraph> {
+fn join_paragraphs(lines: Vec<CommentLine<'_>>) -> Vec<Paragraph> {
     let mut paragraphs: Vec<Paragraph> = Vec::new();
     let (mut fenced, mut open, mut before) = (false, false, (0, ""));
     for line in lines {
@@ -118,16 +118,16 @@ fn join(lines: Vec<Line<'_>>) -> Vec<Paragraph> {
         }
         let item = ["- ", "* ", "+ "].iter().find_map(|mark| text.strip_prefix(mark));
         let (text, first) = item.map_or((text, !open), |rest| (rest, true));
-        let wide = line.wide.then_some(line.number);
+        let wide = line.is_wide.then_some(line.number);
         match paragraphs.last_mut().filter(|_| !first) {
             Some(last) => {
                 last.text.push(' ');
                 last.text.push_str(text);
-                last.wide.extend(wide);
+                last.wide_lines.extend(wide);
             }
             None => {
                 let wide = wide.into_iter().collect();
-                paragraphs.push(Paragraph { line: line.number, text: text.into(), wide });
+                paragraphs.push(Paragraph { line: line.number, text: text.into(), wide_lines: wide });
             }
         }
         open = true;
@@ -150,7 +150,7 @@ mod tests {
 
     #[track_caller]
     fn check(path: &str, text: &str, expected: &[(usize, &str)]) {
-        let found = paragraphs(&File { path: path.into(), text: text.into() });
+        let found = paragraphs(&RepositoryFile { path: path.into(), text: text.into() });
         let found: Vec<(usize, &str)> = found.iter().map(|p| (p.line, p.text.as_str())).collect();
         assert_eq!(found, expected);
     }
@@ -180,7 +180,7 @@ mod tests {
     fn wide_comments_are_found_but_not_wide_code() {
         let wide = "x".repeat(100);
         let text = format!("// {wide}\n\nlet a = \"{wide}\"; // Why.\n");
-        let found = paragraphs(&File { path: "a.rs".into(), text });
-        assert_eq!(found.iter().map(|p| p.wide.as_slice()).collect::<Vec<_>>(), [&[1][..], &[]]);
+        let found = paragraphs(&RepositoryFile { path: "a.rs".into(), text });
+        assert_eq!(found.iter().map(|p| p.wide_lines.as_slice()).collect::<Vec<_>>(), [&[1][..], &[]]);
     }
 }

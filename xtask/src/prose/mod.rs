@@ -12,23 +12,23 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 pub(crate) use extract::{Paragraph, paragraphs, rust_tokens};
-pub(crate) use rule::{Counts, Finding, count, findings_of};
+pub(crate) use rule::{ProseCounts, ProseFinding, count_paragraph, findings_of};
 
-use crate::tidy::File;
+use crate::tidy::RepositoryFile;
 
 /// The sentences and lines of a file that break the rule, in order.
-pub(crate) fn findings(file: &File) -> Vec<Finding> {
+pub(crate) fn findings(file: &RepositoryFile) -> Vec<ProseFinding> {
     paragraphs(file).iter().flat_map(findings_of).collect()
 }
 
 /// The table of all rooms, and the sum as its last row.
-pub(crate) fn table(files: &[File]) -> String {
-    let mut rooms: BTreeMap<&str, Counts> = BTreeMap::new();
-    let mut all = Counts::default();
+pub(crate) fn statistics_table(files: &[RepositoryFile]) -> String {
+    let mut rooms: BTreeMap<&str, ProseCounts> = BTreeMap::new();
+    let mut all = ProseCounts::default();
     for file in files {
-        let counts: Counts = paragraphs(file).iter().map(count).sum();
+        let counts: ProseCounts = paragraphs(file).iter().map(count_paragraph).sum();
         all = all + counts;
-        let room = rooms.entry(room(&file.path)).or_default();
+        let room = rooms.entry(room_of(&file.path)).or_default();
         *room = *room + counts;
     }
     let mut table = String::from("| room | words | what | passive | because | must | opens with What | long |\n");
@@ -40,7 +40,7 @@ pub(crate) fn table(files: &[File]) -> String {
 }
 
 /// The room of a file: its crate, and the folder below `src` if the crate has several.
-fn room(path: &str) -> &str {
+fn room_of(path: &str) -> &str {
     let Some((at, _)) = path.match_indices('/').nth(if path.starts_with("lang-core/src/") { 2 } else { 0 }) else {
         return path.rsplit_once('/').map_or(path, |(folder, _)| folder);
     };
@@ -53,17 +53,18 @@ mod tests {
 
     #[test]
     fn rooms_are_crates_and_folders_of_the_core() {
-        assert_eq!(room("lang-core/src/ad/rules.rs"), "lang-core/src/ad");
-        assert_eq!(room("lang-core/src/lib.rs"), "lang-core/src");
-        assert_eq!(room("lang-lsp/src/features/tokens.rs"), "lang-lsp");
-        assert_eq!(room("README.md"), "README.md");
+        assert_eq!(room_of("lang-core/src/ad/rules.rs"), "lang-core/src/ad");
+        assert_eq!(room_of("lang-core/src/lib.rs"), "lang-core/src");
+        assert_eq!(room_of("lang-lsp/src/features/tokens.rs"), "lang-lsp");
+        assert_eq!(room_of("README.md"), "README.md");
     }
 
     #[test]
     fn the_table_has_a_row_for_each_room_and_the_sum() {
         let text = "//! What it does must be known.\n//! The pass runs, because it is asked.\n";
-        let file = |path: &str| File { path: path.into(), text: text.into() };
-        let rows: Vec<String> = table(&[file("a/x.rs"), file("b/y.rs")]).lines().skip(2).map(String::from).collect();
+        let file = |path: &str| RepositoryFile { path: path.into(), text: text.into() };
+        let rows: Vec<String> =
+            statistics_table(&[file("a/x.rs"), file("b/y.rs")]).lines().skip(2).map(String::from).collect();
         let same = "| 13 | 769.2 | 769.2 | 769.2 | 769.2 | 50.00 % | 0.00 % |";
         let both = same.replace("13", "26");
         assert_eq!(rows, [format!("| a {same}"), format!("| b {same}"), format!("| all {both}")]);

@@ -9,7 +9,7 @@ use std::ops::Add;
 use super::Paragraph;
 
 /// A sentence of more words is counted as long.
-pub(crate) const LONGEST: usize = 25;
+pub(crate) const MAX_SENTENCE: usize = 25;
 
 /// Words that no sentence begins with.
 const OPENINGS: [&str; 4] = ["what", "whoever", "whatever", "of"];
@@ -18,20 +18,20 @@ const OPENINGS: [&str; 4] = ["what", "whoever", "whatever", "of"];
 const PARTICIPLES: [&str; 5] = ["told", "asked", "given", "made", "said"];
 
 /// Participles that are counted wherever they are, because other uses are rare.
-const ALWAYS: [&str; 2] = ["told", "asked"];
+const ALWAYS_PASSIVE: [&str; 2] = ["told", "asked"];
 
-const BE: [&str; 7] = ["is", "are", "was", "were", "be", "been", "being"];
+const FORMS_OF_BE: [&str; 7] = ["is", "are", "was", "were", "be", "been", "being"];
 
 /// A sentence or a line that breaks the rule.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Finding {
+pub(crate) struct ProseFinding {
     pub(crate) line: usize,
     pub(crate) message: String,
 }
 
 /// The counts of a text.
 #[derive(Clone, Copy, Default, Debug)]
-pub(crate) struct Counts {
+pub(crate) struct ProseCounts {
     pub(crate) words: usize,
     sentences: usize,
     what: usize,
@@ -42,7 +42,7 @@ pub(crate) struct Counts {
     long: usize,
 }
 
-impl Add for Counts {
+impl Add for ProseCounts {
     type Output = Self;
 
     fn add(self, other: Self) -> Self {
@@ -59,14 +59,14 @@ impl Add for Counts {
     }
 }
 
-impl Sum for Counts {
+impl Sum for ProseCounts {
     fn sum<I: Iterator<Item = Self>>(iter: I) -> Self {
         iter.fold(Self::default(), Add::add)
     }
 }
 
 /// Words; then per 10,000 words; then shares of the sentences.
-impl fmt::Display for Counts {
+impl fmt::Display for ProseCounts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.words)?;
         for count in [self.what, self.passive, self.because, self.must] {
@@ -85,11 +85,11 @@ fn ratio(part: usize, whole: usize) -> f64 {
 }
 
 /// Counts the words and sentences of a paragraph.
-pub(crate) fn count(paragraph: &Paragraph) -> Counts {
+pub(crate) fn count_paragraph(paragraph: &Paragraph) -> ProseCounts {
     let one = |sentence: &str| {
-        let words = words(sentence);
+        let words = lower_case_words(sentence);
         let number = |word: &str| words.iter().filter(|w| *w == word).count();
-        Counts {
+        ProseCounts {
             words: words.len(),
             sentences: 1,
             what: number("what"),
@@ -97,41 +97,43 @@ pub(crate) fn count(paragraph: &Paragraph) -> Counts {
             because: number("because"),
             must: number("must"),
             opens_with_what: usize::from(words.first().is_some_and(|word| word == "what")),
-            long: usize::from(words.len() > LONGEST),
+            long: usize::from(words.len() > MAX_SENTENCE),
         }
     };
     sentences(&paragraph.text).map(one).sum()
 }
 
 /// The sentences and lines of a paragraph that break the rule.
-pub(crate) fn findings_of(paragraph: &Paragraph) -> Vec<Finding> {
+pub(crate) fn findings_of(paragraph: &Paragraph) -> Vec<ProseFinding> {
     let mut findings = Vec::new();
     let line = paragraph.line;
     for sentence in sentences(&paragraph.text) {
-        let words = words(sentence);
+        let words = lower_case_words(sentence);
         if let Some(first) = words.first().filter(|word| OPENINGS.contains(&word.as_str())) {
-            findings.push(Finding { line, message: format!("a sentence opens with \"{first}\": {sentence}") });
+            findings.push(ProseFinding { line, message: format!("a sentence opens with \"{first}\": {sentence}") });
         }
         for word in hidden_subjects(&words) {
-            findings.push(Finding { line, message: format!("\"{word}\" hides who acts: {sentence}") });
+            findings.push(ProseFinding { line, message: format!("\"{word}\" hides who acts: {sentence}") });
         }
     }
-    let wide = |line: &usize| Finding { line: *line, message: "a comment is wider than 100 columns".into() };
-    findings.extend(paragraph.wide.iter().map(wide));
+    let wide = |line: &usize| ProseFinding { line: *line, message: "a comment is wider than 100 columns".into() };
+    findings.extend(paragraph.wide_lines.iter().map(wide));
     findings
 }
 
 /// The participles without a subject.
 fn hidden_subjects(words: &[String]) -> Vec<&str> {
     let hides = |k: usize, word: &str| {
-        let be = |back: usize| k.checked_sub(back).and_then(|k| words.get(k)).is_some_and(|w| BE.contains(&w.as_str()));
-        ALWAYS.contains(&word) || (PARTICIPLES.contains(&word) && (be(1) || be(2)))
+        let be = |back: usize| {
+            k.checked_sub(back).and_then(|k| words.get(k)).is_some_and(|w| FORMS_OF_BE.contains(&w.as_str()))
+        };
+        ALWAYS_PASSIVE.contains(&word) || (PARTICIPLES.contains(&word) && (be(1) || be(2)))
     };
     words.iter().enumerate().filter(|(k, word)| hides(*k, word)).map(|(_, word)| word.as_str()).collect()
 }
 
 /// The words of a sentence in lower case.
-fn words(sentence: &str) -> Vec<String> {
+fn lower_case_words(sentence: &str) -> Vec<String> {
     let split = sentence.split(|c: char| !c.is_alphanumeric() && c != '\'' && c != '-');
     split.filter(|word| word.chars().any(char::is_alphabetic)).map(str::to_lowercase).collect()
 }
@@ -166,7 +168,7 @@ mod tests {
 
     #[track_caller]
     fn check(text: &str, expected: &[&str]) {
-        let found = findings_of(&Paragraph { line: 7, text: text.into(), wide: Vec::new() });
+        let found = findings_of(&Paragraph { line: 7, text: text.into(), wide_lines: Vec::new() });
         let found: Vec<&str> = found.iter().map(|finding| finding.message.as_str()).collect();
         assert_eq!(found, expected);
     }

@@ -3,39 +3,39 @@
 
 use std::collections::BTreeSet;
 
-use super::{File, Problem};
+use super::{RepositoryFile, TidyProblem};
 
 const CODES: &str = "lang-core/src/base/diag.rs";
 const PAGES: &str = "docs/book/src/errors/";
 const BOOK: &str = "docs/book/src/";
 const SUMMARY: &str = "docs/book/src/SUMMARY.md";
 
-pub(super) fn check(files: &[File]) -> Vec<Problem> {
+pub(super) fn check(files: &[RepositoryFile]) -> Vec<TidyProblem> {
     let text = |path: &str| files.iter().find(|f| f.path == path).map(|f| f.text.as_str()).unwrap_or_default();
     let mut problems = Vec::new();
-    let codes = codes(text(CODES));
+    let codes = parse_codes(text(CODES));
     if codes.is_empty() {
-        problems.push(Problem::error(CODES, 0, "no diagnostic codes found"));
+        problems.push(TidyProblem::error(CODES, 0, "no diagnostic codes found"));
     }
     let summary = text(SUMMARY);
     for code in &codes {
         let page = format!("{PAGES}{code}.md");
         if files.iter().all(|f| f.path != page) {
-            problems.push(Problem::error(&page, 0, format!("the code {code} has no page")));
+            problems.push(TidyProblem::error(&page, 0, format!("the code {code} has no page")));
         }
     }
     for file in files {
         // Files that are not Markdown are not pages.
         let Some(inside) = file.path.strip_prefix(BOOK).filter(|path| path.ends_with(".md")) else { continue };
         if file.path != SUMMARY && !summary.contains(&format!("({inside})")) {
-            problems.push(Problem::error(&file.path, 0, "not listed in SUMMARY.md"));
+            problems.push(TidyProblem::error(&file.path, 0, "not listed in SUMMARY.md"));
         }
         if let Some(page) = file.path.strip_prefix(PAGES)
             && let Some(code) = page.strip_suffix(".md")
             && code != "index"
             && !codes.contains(code)
         {
-            problems.push(Problem::error(&file.path, 0, format!("a page for {code}, which is no code")));
+            problems.push(TidyProblem::error(&file.path, 0, format!("a page for {code}, which is no code")));
         }
     }
     let paths: BTreeSet<&str> = files.iter().map(|f| f.path.as_str()).collect();
@@ -46,7 +46,7 @@ pub(super) fn check(files: &[File]) -> Vec<Problem> {
 }
 
 /// Returns the codes of the `codes!` table, whose lines have the form `E0200 "type mismatch",`.
-fn codes(diag: &str) -> BTreeSet<String> {
+fn parse_codes(diag: &str) -> BTreeSet<String> {
     diag.lines()
         .filter_map(|line| line.trim().split_once(" \""))
         .map(|(word, _)| word)
@@ -61,7 +61,7 @@ fn codes(diag: &str) -> BTreeSet<String> {
 /// Returns the links `](target)` of a page, outside its code blocks, without a file in the
 /// repository. Only files that the checks read can be targets. Other targets and web addresses are
 /// ignored.
-fn dead_links(file: &File, paths: &BTreeSet<&str>) -> Vec<Problem> {
+fn dead_links(file: &RepositoryFile, paths: &BTreeSet<&str>) -> Vec<TidyProblem> {
     let mut problems = Vec::new();
     let mut code = false;
     for (number, line) in file.text.lines().enumerate() {
@@ -76,8 +76,8 @@ fn dead_links(file: &File, paths: &BTreeSet<&str>) -> Vec<Problem> {
             let target = after.split(')').next().unwrap_or_default();
             let target = target.split('#').next().unwrap_or_default();
             let known = [".md", ".rs", ".toml", ".iv"].iter().any(|end| target.ends_with(end));
-            if known && !target.contains("://") && !paths.contains(join(&file.path, target).as_str()) {
-                problems.push(Problem::error(
+            if known && !target.contains("://") && !paths.contains(resolve_target(&file.path, target).as_str()) {
+                problems.push(TidyProblem::error(
                     &file.path,
                     number + 1,
                     format!("link to `{target}`, which is not there"),
@@ -89,7 +89,7 @@ fn dead_links(file: &File, paths: &BTreeSet<&str>) -> Vec<Problem> {
 }
 
 /// Returns the path that `target` denotes in the file `from`.
-fn join(from: &str, target: &str) -> String {
+fn resolve_target(from: &str, target: &str) -> String {
     let mut parts: Vec<&str> = from.split('/').collect();
     parts.pop();
     for part in target.split('/') {

@@ -1,10 +1,10 @@
 //! **Crate dependencies.** Checks the dependencies between the crates of the workspace.
 
-use super::{File, Problem};
+use super::{RepositoryFile, TidyProblem};
 
 /// Each crate with the workspace crates that it may depend on. A crate that no list names has no
 /// dependents in the workspace.
-const ARROWS: [(&str, &[&str]); 8] = [
+const ALLOWED_DEPENDENCIES: [(&str, &[&str]); 8] = [
     ("lang-core", &[]),
     ("lang-ide", &["lang-core"]),
     ("lang-jit", &["lang-core"]),
@@ -16,30 +16,34 @@ const ARROWS: [(&str, &[&str]); 8] = [
 ];
 
 /// Returns the package name of a folder, as other manifests write it.
-fn package(folder: &str) -> String {
+fn package_name(folder: &str) -> String {
     match folder {
         "tests" | "benches" => format!("iverson-{folder}"),
         other => other.into(),
     }
 }
 
-pub(super) fn check(files: &[File]) -> Vec<Problem> {
+pub(super) fn check(files: &[RepositoryFile]) -> Vec<TidyProblem> {
     let mut problems = Vec::new();
     for file in files {
         let Some(folder) = file.path.strip_suffix("/Cargo.toml") else { continue };
         if folder == "fuzz" {
             continue; // It is outside the workspace, and its targets call the same code as the tests.
         }
-        let Some((_, allowed)) = ARROWS.iter().find(|(name, _)| *name == folder) else {
-            problems.push(Problem::error(&file.path, 0, "crate without a place among the arrows"));
+        let Some((_, allowed)) = ALLOWED_DEPENDENCIES.iter().find(|(name, _)| *name == folder) else {
+            problems.push(TidyProblem::error(&file.path, 0, "crate without a place among the arrows"));
             continue;
         };
         for (number, name) in dependencies(&file.text) {
-            let ours = ARROWS.iter().find(|(folder, _)| package(folder) == name);
+            let ours = ALLOWED_DEPENDENCIES.iter().find(|(folder, _)| package_name(folder) == name);
             if let Some((used, _)) = ours
                 && !allowed.contains(used)
             {
-                problems.push(Problem::error(&file.path, number, format!("`{folder}` must not depend on `{name}`")));
+                problems.push(TidyProblem::error(
+                    &file.path,
+                    number,
+                    format!("`{folder}` must not depend on `{name}`"),
+                ));
             }
         }
     }

@@ -5,22 +5,22 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::process::Command;
 
-use super::Problem;
+use super::TidyProblem;
 
 /// Packages with their versions, and their feature lists. A package has two lists if a build script
 /// or macro also needs it.
-type Packages = BTreeMap<String, BTreeSet<String>>;
+type PackageFeatures = BTreeMap<String, BTreeSet<String>>;
 
-pub(super) fn check(root: &Path) -> Vec<Problem> {
-    let run = tree(root, &["-p", "lang-repl", "-e", "normal,build"]);
-    let test = tree(root, &["--workspace", "-e", "normal,build,dev"]);
+pub(super) fn check(root: &Path) -> Vec<TidyProblem> {
+    let run = cargo_tree(root, &["-p", "lang-repl", "-e", "normal,build"]);
+    let test = cargo_tree(root, &["--workspace", "-e", "normal,build,dev"]);
     match (run, test) {
         (Ok(run), Ok(test)) => differences(&run, &test),
-        (Err(error), _) | (_, Err(error)) => vec![Problem::error("Cargo.toml", 0, error)],
+        (Err(error), _) | (_, Err(error)) => vec![TidyProblem::error("Cargo.toml", 0, error)],
     }
 }
 
-fn tree(root: &Path, which: &[&str]) -> Result<Packages, String> {
+fn cargo_tree(root: &Path, which: &[&str]) -> Result<PackageFeatures, String> {
     let program = std::env::var("CARGO").unwrap_or_else(|_| "cargo".into());
     let output = Command::new(program)
         .args(["tree", "--locked", "--prefix", "none", "--format", "{p}|{f}"])
@@ -31,13 +31,13 @@ fn tree(root: &Path, which: &[&str]) -> Result<Packages, String> {
     if !output.status.success() {
         return Err(format!("cargo tree: {}", String::from_utf8_lossy(&output.stderr).trim()));
     }
-    Ok(packages(&String::from_utf8_lossy(&output.stdout)))
+    Ok(parse_packages(&String::from_utf8_lossy(&output.stdout)))
 }
 
 /// Parses lines `name v1.2.3|feature,feature`, optionally with the mark `(*)` for a repeated
 /// package. Packages with a path are our own and have no features to compare.
-fn packages(text: &str) -> Packages {
-    let mut found = Packages::new();
+fn parse_packages(text: &str) -> PackageFeatures {
+    let mut found = PackageFeatures::new();
     for line in text.lines() {
         let Some((package, features)) = line.split_once('|') else { continue };
         if package.contains('/') || package.contains('\\') {
@@ -51,7 +51,7 @@ fn packages(text: &str) -> Packages {
     found
 }
 
-fn differences(run: &Packages, test: &Packages) -> Vec<Problem> {
+fn differences(run: &PackageFeatures, test: &PackageFeatures) -> Vec<TidyProblem> {
     let mut problems = Vec::new();
     for (package, features) in run {
         let Some(others) = test.get(package) else { continue };
@@ -62,7 +62,7 @@ fn differences(run: &Packages, test: &Packages) -> Vec<Problem> {
                 show(features),
                 show(others)
             );
-            problems.push(Problem::error("Cargo.toml", 0, message));
+            problems.push(TidyProblem::error("Cargo.toml", 0, message));
         }
     }
     problems
@@ -70,11 +70,12 @@ fn differences(run: &Packages, test: &Packages) -> Vec<Problem> {
 
 #[cfg(test)]
 mod tests {
-    use super::{differences, packages};
+    use super::{differences, parse_packages};
 
     #[track_caller]
     fn differ(run: &str, test: &str, expected: &[&str]) {
-        let found: Vec<String> = differences(&packages(run), &packages(test)).into_iter().map(|p| p.message).collect();
+        let found: Vec<String> =
+            differences(&parse_packages(run), &parse_packages(test)).into_iter().map(|p| p.message).collect();
         assert_eq!(found, expected);
     }
 

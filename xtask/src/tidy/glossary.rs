@@ -1,23 +1,23 @@
 //! **Glossary check.** Each row of `docs/GLOSSARY.md` names types or functions and links files.
 //! Each name must occur in one of the linked files. The check of links covers the files themselves.
 
-use super::{File, Problem};
+use super::{RepositoryFile, TidyProblem};
 
 const GLOSSARY: &str = "docs/GLOSSARY.md";
 
-pub(super) fn check(files: &[File]) -> Vec<Problem> {
+pub(super) fn check(files: &[RepositoryFile]) -> Vec<TidyProblem> {
     let mut problems = Vec::new();
     let Some(glossary) = files.iter().find(|file| file.path == GLOSSARY) else { return problems };
     for (number, line) in glossary.text.lines().enumerate() {
         let cells: Vec<&str> = line.trim_matches('|').split(" | ").map(str::trim).collect();
         let [_, _, names, links] = cells.as_slice() else { continue };
-        let linked = linked(files, links);
+        let linked = linked_files(files, links);
         if linked.is_empty() {
             continue;
         }
         for name in names.split('`').skip(1).step_by(2) {
             if !linked.iter().any(|file| has_word(&file.text, last_part(name))) {
-                problems.push(Problem::error(
+                problems.push(TidyProblem::error(
                     GLOSSARY,
                     number + 1,
                     format!("`{name}` does not occur in the linked files"),
@@ -29,7 +29,7 @@ pub(super) fn check(files: &[File]) -> Vec<Problem> {
 }
 
 /// Returns the files that the links of a cell point to; a link to a folder contains all its files.
-fn linked<'a>(files: &'a [File], links: &str) -> Vec<&'a File> {
+fn linked_files<'a>(files: &'a [RepositoryFile], links: &str) -> Vec<&'a RepositoryFile> {
     let targets = links.split("](../").skip(1).filter_map(|rest| rest.split(')').next());
     targets.flat_map(|target| files.iter().filter(move |file| file.path.starts_with(target))).collect()
 }

@@ -1,11 +1,11 @@
 //! **Layers.** Checks that each folder of `lang-core` depends only on the folders before it in
 //! [`ORDER`].
 
-use super::{File, Problem};
+use super::{RepositoryFile, TidyProblem};
 
 /// The folders of `lang-core/src`, in the order in which a program passes through them. `lib.rs`
 /// cannot hold the order, because the formatter sorts its `mod` lines.
-const ORDER: [&str; 18] = [
+const LAYER_ORDER: [&str; 18] = [
     "base",
     "syntax",
     "predicate",
@@ -28,16 +28,16 @@ const ORDER: [&str; 18] = [
 
 const SOURCE: &str = "lang-core/src/";
 
-pub(super) fn check(files: &[File]) -> Vec<Problem> {
+pub(super) fn check(files: &[RepositoryFile]) -> Vec<TidyProblem> {
     let mut problems = Vec::new();
     for file in files {
         let Some(inside) = file.path.strip_prefix(SOURCE) else { continue };
         if inside == "lib.rs" {
-            problems.extend(declared(file));
+            problems.extend(check_declarations(file));
         }
         let Some((folder, rest)) = inside.split_once('/') else { continue };
-        let Some(at) = position(folder) else {
-            problems.push(Problem::error(
+        let Some(at) = layer_index(folder) else {
+            problems.push(TidyProblem::error(
                 &file.path,
                 0,
                 format!("folder `{folder}` has no place in the order of layers"),
@@ -50,10 +50,10 @@ pub(super) fn check(files: &[File]) -> Vec<Problem> {
             if line.trim_start().starts_with("//") {
                 continue;
             }
-            for used in mentioned(line, depth) {
-                if position(&used).is_some_and(|to| to > at) {
+            for used in mentioned_modules(line, depth) {
+                if layer_index(&used).is_some_and(|to| to > at) {
                     let message = format!("`{folder}` stands left of `{used}` and must not use it");
-                    problems.push(Problem::error(&file.path, number + 1, message));
+                    problems.push(TidyProblem::error(&file.path, number + 1, message));
                 }
             }
         }
@@ -62,37 +62,37 @@ pub(super) fn check(files: &[File]) -> Vec<Problem> {
 }
 
 /// Checks that `lib.rs` declares exactly the folders of [`ORDER`].
-fn declared(lib: &File) -> Vec<Problem> {
+fn check_declarations(lib: &RepositoryFile) -> Vec<TidyProblem> {
     let found: Vec<&str> = lib
         .text
         .lines()
         .filter_map(|line| line.trim_start_matches("pub ").strip_prefix("mod ")?.strip_suffix(';'))
         .collect();
-    let unknown = found.iter().filter(|name| position(name).is_none());
-    let missing = ORDER.iter().filter(|name| !found.contains(name));
+    let unknown = found.iter().filter(|name| layer_index(name).is_none());
+    let missing = LAYER_ORDER.iter().filter(|name| !found.contains(name));
     unknown
         .map(|name| format!("module `{name}` has no place in the order of layers"))
         .chain(missing.map(|name| format!("layer `{name}` is not declared")))
-        .map(|message| Problem::error(&lib.path, 0, message))
+        .map(|message| TidyProblem::error(&lib.path, 0, message))
         .collect()
 }
 
-fn position(folder: &str) -> Option<usize> {
-    ORDER.iter().position(|known| *known == folder)
+fn layer_index(folder: &str) -> Option<usize> {
+    LAYER_ORDER.iter().position(|known| *known == folder)
 }
 
 /// Returns the top-level modules that a line names: `crate::x`, `crate::{x, y::z}`, and `super::`
 /// repeated up to the root.
-fn mentioned(line: &str, depth: usize) -> Vec<String> {
+fn mentioned_modules(line: &str, depth: usize) -> Vec<String> {
     let up = "super::".repeat(depth);
     let mut names = Vec::new();
     for prefix in ["crate::", up.as_str()] {
         for (at, _) in line.match_indices(prefix) {
             let after = line.get(at + prefix.len()..).unwrap_or_default();
             if let Some(group) = after.strip_prefix('{') {
-                names.extend(heads(group));
+                names.extend(group_heads(group));
             } else {
-                names.push(head(after));
+                names.push(first_segment(after));
             }
         }
     }
@@ -100,7 +100,7 @@ fn mentioned(line: &str, depth: usize) -> Vec<String> {
 }
 
 /// Returns the first segments of a `use` group, without nested groups.
-fn heads(group: &str) -> Vec<String> {
+fn group_heads(group: &str) -> Vec<String> {
     let (mut names, mut nested, mut fresh) = (Vec::new(), 0_u32, true);
     for (at, c) in group.char_indices() {
         match c {
@@ -109,7 +109,7 @@ fn heads(group: &str) -> Vec<String> {
             '}' => nested -= 1,
             ',' if nested == 0 => fresh = true,
             c if fresh && !c.is_whitespace() => {
-                names.push(head(group.get(at..).unwrap_or_default()));
+                names.push(first_segment(group.get(at..).unwrap_or_default()));
                 fresh = false;
             }
             _ => {}
@@ -118,14 +118,14 @@ fn heads(group: &str) -> Vec<String> {
     names
 }
 
-fn head(text: &str) -> String {
+fn first_segment(text: &str) -> String {
     text.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::super::tests::shows;
-    use super::{ORDER, check};
+    use super::{LAYER_ORDER, check};
 
     #[test]
     fn leftwards_is_fine() {
@@ -165,7 +165,7 @@ mod tests {
             &[("lang-core/src/extra/mod.rs", "")],
             &["error: lang-core/src/extra/mod.rs: folder `extra` has no place in the order of layers"],
         );
-        let (last, others) = ORDER.split_last().unwrap_or((&"", &[]));
+        let (last, others) = LAYER_ORDER.split_last().unwrap_or((&"", &[]));
         let declared: String = others.iter().chain(&["extra"]).map(|layer| format!("pub mod {layer};\n")).collect();
         shows(
             check,

@@ -13,37 +13,37 @@ mod sources;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-pub(crate) use prose::{BUDGETS, lowered};
+pub(crate) use prose::{BUDGETS, lowered_budgets};
 
 /// A file of the repository: its path from the root, with `/`, and its text.
-pub(crate) struct File {
+pub(crate) struct RepositoryFile {
     pub(crate) path: String,
     pub(crate) text: String,
 }
 
 /// A problem at a line of a file; line 0 is the file as a whole.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Problem {
+pub(crate) struct TidyProblem {
     path: String,
     line: usize,
     message: String,
     /// Whether it is reported without failing the check.
-    warning: bool,
+    is_warning: bool,
 }
 
-impl Problem {
+impl TidyProblem {
     fn error(path: &str, line: usize, message: impl Into<String>) -> Self {
-        Self { path: path.into(), line, message: message.into(), warning: false }
+        Self { path: path.into(), line, message: message.into(), is_warning: false }
     }
 
     fn warning(path: &str, line: usize, message: impl Into<String>) -> Self {
-        Self { warning: true, ..Self::error(path, line, message) }
+        Self { is_warning: true, ..Self::error(path, line, message) }
     }
 }
 
-impl std::fmt::Display for Problem {
+impl std::fmt::Display for TidyProblem {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let severity = if self.warning { "warning" } else { "error" };
+        let severity = if self.is_warning { "warning" } else { "error" };
         match self.line {
             0 => write!(f, "{severity}: {}: {}", self.path, self.message),
             line => write!(f, "{severity}: {}:{line}: {}", self.path, self.message),
@@ -53,7 +53,7 @@ impl std::fmt::Display for Problem {
 
 /// Runs every check on the repository at `root`.
 pub(crate) fn run(root: &Path) -> ExitCode {
-    let files = match read(root) {
+    let files = match read_files(root) {
         Ok(files) => files,
         Err(error) => {
             eprintln!("error: {error}");
@@ -70,14 +70,14 @@ pub(crate) fn run(root: &Path) -> ExitCode {
     for problem in &problems {
         eprintln!("{problem}");
     }
-    let errors = problems.iter().filter(|p| !p.warning).count();
+    let errors = problems.iter().filter(|p| !p.is_warning).count();
     println!("tidy: {} files, {errors} errors, {} warnings", files.len(), problems.len() - errors);
     if errors == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
 /// Reads all Rust, Markdown, Cargo and Iverson files outside build folders, and the list of
 /// budgets.
-pub(crate) fn read(root: &Path) -> std::io::Result<Vec<File>> {
+pub(crate) fn read_files(root: &Path) -> std::io::Result<Vec<RepositoryFile>> {
     let mut files = Vec::new();
     let mut folders = vec![root.to_path_buf()];
     while let Some(folder) = folders.pop() {
@@ -92,11 +92,11 @@ pub(crate) fn read(root: &Path) -> std::io::Result<Vec<File>> {
             if entry.file_type()?.is_dir() {
                 folders.push(entry.path());
             } else {
-                let path = relative(root, &entry.path());
+                let path = relative_path(root, &entry.path());
                 if path != BUDGETS && ![".rs", ".md", ".toml", ".iv"].iter().any(|end| name.ends_with(end)) {
                     continue;
                 }
-                files.push(File { path, text: std::fs::read_to_string(entry.path())? });
+                files.push(RepositoryFile { path, text: std::fs::read_to_string(entry.path())? });
             }
         }
     }
@@ -104,7 +104,7 @@ pub(crate) fn read(root: &Path) -> std::io::Result<Vec<File>> {
     Ok(files)
 }
 
-fn relative(root: &Path, path: &Path) -> String {
+fn relative_path(root: &Path, path: &Path) -> String {
     let inside: PathBuf = path.strip_prefix(root).unwrap_or(path).to_path_buf();
     inside.to_string_lossy().replace('\\', "/")
 }
@@ -115,16 +115,16 @@ mod tests {
 
     /// Asserts the printed problems of `check` on these files.
     #[track_caller]
-    pub(super) fn shows(check: fn(&[File]) -> Vec<Problem>, files: &[(&str, &str)], expected: &[&str]) {
-        let files: Vec<File> =
-            files.iter().map(|(path, text)| File { path: (*path).into(), text: (*text).into() }).collect();
+    pub(super) fn shows(check: fn(&[RepositoryFile]) -> Vec<TidyProblem>, files: &[(&str, &str)], expected: &[&str]) {
+        let files: Vec<RepositoryFile> =
+            files.iter().map(|(path, text)| RepositoryFile { path: (*path).into(), text: (*text).into() }).collect();
         let found: Vec<String> = check(&files).iter().map(ToString::to_string).collect();
         assert_eq!(found, expected);
     }
 
     #[test]
     fn problems_print_their_place() {
-        assert_eq!(Problem::error("a.rs", 3, "bad").to_string(), "error: a.rs:3: bad");
-        assert_eq!(Problem::warning("a.rs", 0, "long").to_string(), "warning: a.rs: long");
+        assert_eq!(TidyProblem::error("a.rs", 3, "bad").to_string(), "error: a.rs:3: bad");
+        assert_eq!(TidyProblem::warning("a.rs", 0, "long").to_string(), "warning: a.rs: long");
     }
 }

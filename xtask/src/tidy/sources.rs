@@ -1,7 +1,7 @@
 //! **Source files.** Checks that Rust files begin with `//!`, are not too long and contain no
 //! unfinished work, and that programs are in folders.
 
-use super::{File, Problem};
+use super::{RepositoryFile, TidyProblem};
 
 /// A file with more lines causes a warning.
 const LONG: usize = 700;
@@ -11,25 +11,29 @@ const TOO_LONG: usize = 1_000;
 /// The marks of unfinished work, split so that this file does not contain them.
 const UNFINISHED: [&str; 3] = [concat!("to", "do!("), concat!("unimple", "mented!("), concat!("#[ig", "nore")];
 
-pub(super) fn check(files: &[File]) -> Vec<Problem> {
+pub(super) fn check(files: &[RepositoryFile]) -> Vec<TidyProblem> {
     let mut problems = Vec::new();
     for file in files.iter().filter(|f| f.path.ends_with(".iv") && !f.path.contains('/')) {
-        problems.push(Problem::error(&file.path, 0, "a program at the root belongs to nothing: move it or delete it"));
+        problems.push(TidyProblem::error(
+            &file.path,
+            0,
+            "a program at the root belongs to nothing: move it or delete it",
+        ));
     }
     for file in files.iter().filter(|f| f.path.ends_with(".rs")) {
         if !file.text.starts_with("//!") {
-            problems.push(Problem::error(&file.path, 1, "a file starts with `//!`: what it does and promises"));
+            problems.push(TidyProblem::error(&file.path, 1, "a file starts with `//!`: what it does and promises"));
         }
         let lines = file.text.lines().count();
         if lines > TOO_LONG {
-            problems.push(Problem::error(&file.path, 0, format!("{lines} lines, more than {TOO_LONG}: split it")));
+            problems.push(TidyProblem::error(&file.path, 0, format!("{lines} lines, more than {TOO_LONG}: split it")));
         } else if lines > LONG {
             let message = format!("{lines} lines, more than {LONG}: what is the second idea in it?");
-            problems.push(Problem::warning(&file.path, 0, message));
+            problems.push(TidyProblem::warning(&file.path, 0, message));
         }
         for (number, line) in file.text.lines().enumerate() {
             for mark in UNFINISHED.iter().filter(|mark| line.contains(**mark)) {
-                problems.push(Problem::error(&file.path, number + 1, format!("unfinished: `{mark}`")));
+                problems.push(TidyProblem::error(&file.path, number + 1, format!("unfinished: `{mark}`")));
             }
         }
     }

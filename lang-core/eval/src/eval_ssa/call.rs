@@ -4,8 +4,8 @@
 use std::sync::Arc;
 
 use super::{IrTensor, SsaFrame, SsaResult};
-use crate::eval::EvalError;
-use lang_ir::nest::EvalNest;
+use crate::eval_core::EvalError;
+use lang_ir::eval_nest::EvalNest;
 use lang_ir::ssa::{Rhs, Statement};
 use lang_ir::value::IrValue;
 use lang_syntax::ops::Scalar;

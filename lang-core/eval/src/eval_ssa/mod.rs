@@ -4,21 +4,21 @@
 //! compare it with the evaluator of core and with compiled code.
 
 mod call;
-mod chains;
-mod population;
-mod repeat;
+mod critical_path;
+mod loop_eval;
+mod statement_counts;
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use crate::eval::EvalError;
-use crate::indices::{self, IndexEnv};
-use chains::CriticalPaths;
+use crate::eval_core::EvalError;
+use crate::index_eval::{self, IndexEnv};
+use critical_path::CriticalPaths;
 use lang_base::GlobalName;
+use lang_ir::argsort::{self, Argsort};
 use lang_ir::core::FunctionKey;
+use lang_ir::eval_nest::{EvalNest, NestEnv};
 use lang_ir::flat::InputSource;
-use lang_ir::nest::{EvalNest, NestEnv};
-use lang_ir::order::{self, Argsort};
 use lang_ir::reduce::SsaReduction;
 use lang_ir::region::SsaLoop;
 use lang_ir::ssa::{
@@ -29,8 +29,8 @@ use lang_ir::value::{self, IrValue};
 use lang_runtime::OperationCounts;
 use lang_sizes::predicate::{LocalId, Poly, Pred};
 use lang_syntax::ops::Scalar;
-pub use population::StatementCounts;
-use repeat::LoopRuns;
+use loop_eval::LoopRuns;
+pub use statement_counts::StatementCounts;
 
 /// The environment of an evaluation, beside its arguments.
 pub trait SsaEnv {
@@ -227,14 +227,14 @@ impl SsaFrame<'_, '_> {
     /// elements.
     fn extents(&mut self, dims: &[Poly]) -> SsaResult<Vec<i64>> {
         let each = dims.iter().map(|n| match self.eval_index(n, &[]) {
-            Err(EvalError::IllFormed(indices::OUT_OF_BOUNDS)) => Ok(0),
+            Err(EvalError::IllFormed(index_eval::OUT_OF_BOUNDS)) => Ok(0),
             n => Ok(n?.max(0)),
         });
         each.collect()
     }
 
     fn eval_index(&mut self, p: &Poly, at: &[i64]) -> SsaResult<i64> {
-        indices::eval_poly(&IndexedFrame { run: self, at }, p)
+        index_eval::eval_poly(&IndexedFrame { run: self, at }, p)
     }
 
     fn zero_tensor(&mut self, stmt: &Statement) -> SsaResult<IrTensor> {
@@ -411,7 +411,7 @@ impl SsaFrame<'_, '_> {
                 place.last_mut().into_iter().for_each(|slot| *slot = i);
                 keys.push(run.element(&o.keys, &place)?);
             }
-            let (order, compared) = order::sorted_positions(&keys).ok_or(broken.clone())?;
+            let (order, compared) = argsort::sorted_positions(&keys).ok_or(broken.clone())?;
             run.evaluator.counts.work += compared;
             run.chains.record_element(compared);
             for (i, k) in (0..).zip(order) {
@@ -582,7 +582,7 @@ impl IndexEnv for IndexedFrame<'_, '_, '_> {
         let array = self.array(x)?;
         array
             .get(at)
-            .ok_or(EvalError::IllFormed(indices::OUT_OF_BOUNDS))?
+            .ok_or(EvalError::IllFormed(index_eval::OUT_OF_BOUNDS))?
             .int()
             .ok_or(EvalError::IllFormed("an integer element"))
     }
@@ -591,7 +591,7 @@ impl IndexEnv for IndexedFrame<'_, '_, '_> {
         let array = self.array(x)?;
         array
             .get(at)
-            .ok_or(EvalError::IllFormed(indices::OUT_OF_BOUNDS))?
+            .ok_or(EvalError::IllFormed(index_eval::OUT_OF_BOUNDS))?
             .truth()
             .ok_or(EvalError::IllFormed("a truth value"))
     }
@@ -617,17 +617,17 @@ impl NestEnv for SsaFrame<'_, '_> {
     type Interruption = EvalError;
 
     fn eval_poly(&mut self, p: &Poly, at: &[i64]) -> SsaResult<Option<i64>> {
-        none_if_out_of_bounds(indices::eval_poly(&IndexedFrame { run: self, at }, p))
+        none_if_out_of_bounds(index_eval::eval_poly(&IndexedFrame { run: self, at }, p))
     }
 
     fn eval_comparand(&mut self, p: &Poly, at: &[i64]) -> SsaResult<Option<i128>> {
         self.evaluator.counts.tests += 1;
-        none_if_out_of_bounds(indices::eval_comparand(&IndexedFrame { run: self, at }, p))
+        none_if_out_of_bounds(index_eval::eval_comparand(&IndexedFrame { run: self, at }, p))
     }
 
     fn eval_pred(&mut self, p: &Pred, at: &[i64]) -> SsaResult<Option<bool>> {
         self.evaluator.counts.tests += u64::from(p.depends_on_data());
-        none_if_out_of_bounds(indices::eval_pred(&mut IndexedFrame { run: self, at }, p))
+        none_if_out_of_bounds(index_eval::eval_pred(&mut IndexedFrame { run: self, at }, p))
     }
 }
 
@@ -635,7 +635,7 @@ impl NestEnv for SsaFrame<'_, '_> {
 fn none_if_out_of_bounds<T>(value: SsaResult<T>) -> SsaResult<Option<T>> {
     match value {
         Ok(value) => Ok(Some(value)),
-        Err(EvalError::IllFormed(indices::OUT_OF_BOUNDS)) => Ok(None),
+        Err(EvalError::IllFormed(index_eval::OUT_OF_BOUNDS)) => Ok(None),
         Err(stopped) => Err(stopped),
     }
 }

@@ -2,14 +2,16 @@
 
 use std::sync::Arc;
 
-use super::build::*;
+use super::fixture::*;
 use lang_resolve::builtin::Builtin;
 use lang_resolve::scalar_fn::ScalarFn;
 use lang_runtime::rt_type::RuntimeType;
 use lang_runtime::{RuntimeInstance, Value};
 use lang_sizes::predicate::{Atom, Poly};
 use lang_syntax::ops::{BinOp, Scalar};
-use lang_types::tree::{Callee, Demand, Expr, Instance, Open, Pat, SizeCheck, Special, TId};
+use lang_types::tree::{
+    Callee, Instantiation, OpenedExtent, SizeCheck, SizeConstraint, TypedExpr, TypedForm, TypedId, TypedPattern,
+};
 use lang_types::ty::Type;
 
 #[test]
@@ -27,7 +29,7 @@ fn calls() {
 
     // The definition as a value.
     let mut b = BodyBuilder::new();
-    let f = b.node(Expr::DefValue(name("square"), Instance::default()), fun(&[Type::F64], Type::F64));
+    let f = b.node(TypedExpr::DefValue(name("square"), Instantiation::default()), fun(&[Type::F64], Type::F64));
     let x = b.real(3.0);
     let e = b.apply(f, &[x], Type::F64);
     assert_eq!(result_text(world.run(&b.root(e)).result), "9.0");
@@ -46,7 +48,7 @@ fn polymorphic_calls() {
     b.body.sizes.push(n);
     let a = Type::Param(0, "a".into());
     let x = b.param("x", Type::Array(size_of_local(n), Arc::new(a.clone())));
-    let (x, p, one) = (b.get(x), b.bool(false), b.node(Expr::Int(1), a));
+    let (x, p, one) = (b.get(x), b.bool(false), b.node(TypedExpr::Int(1), a));
     let g = b.guard(p, x);
     let len = b.get(n);
     let e = b.tuple(&[g, one, len]);
@@ -55,9 +57,9 @@ fn polymorphic_calls() {
     let mut b = BodyBuilder::new();
     let m = b.local("m", Type::I64);
     let x = b.reals(&[1.0, 2.0]);
-    let x32 = b.node(Expr::Convert(Scalar::F32, x), vec_of(2, Type::F32));
-    let instance = Instance { types: vec![Type::F32], sizes: vec![size_of_local(m).add_constant(1)] };
-    let call = b.node(Expr::Call { callee: Callee::Def(name("zeros"), instance), args: vec![x32] }, Type::Error);
+    let x32 = b.node(TypedExpr::Convert(Scalar::F32, x), vec_of(2, Type::F32));
+    let instance = Instantiation { types: vec![Type::F32], sizes: vec![size_of_local(m).add_constant(1)] };
+    let call = b.node(TypedExpr::Call { callee: Callee::Def(name("zeros"), instance), args: vec![x32] }, Type::Error);
     let one = b.int(1);
     let e = b.bind(m, one, call);
     assert_eq!(result_text(world.run(&b.root(e)).result), "([0.0, 0.0], 1.0, 2)");
@@ -82,7 +84,8 @@ fn function_values() {
         let (y, f, x) = (b.local("y", Type::F64), b.local("f", f_type.clone()), b.local("x", Type::F64));
         let (p, q) = (b.get(x), b.get(y));
         let sum = b.add(p, q);
-        let lambda = b.lambda(vec![Pat::Tuple(vec![Pat::Bind(x), Pat::Wild])], sum, vec![y], f_type);
+        let lambda =
+            b.lambda(vec![TypedPattern::Tuple(vec![TypedPattern::Bind(x), TypedPattern::Wild])], sum, vec![y], f_type);
         let parts: Vec<_> = [1.0, 2.0]
             .iter()
             .map(|v| {
@@ -91,45 +94,48 @@ fn function_values() {
                 b.apply(f, &[arg], Type::F64)
             })
             .collect();
-        let a = b.node(Expr::Array(parts), vec_of(2, Type::F64));
+        let a = b.node(TypedExpr::Array(parts), vec_of(2, Type::F64));
         let one = b.real(1.0);
         let e = b.bind(f, lambda, a);
         b.bind(y, one, e)
     });
     check("2.0", |b| {
-        let f = b.node(Expr::ScalarValue(ScalarFn::Sqrt), fun(&[Type::F64], Type::F64));
+        let f = b.node(TypedExpr::ScalarValue(ScalarFn::Sqrt), fun(&[Type::F64], Type::F64));
         let x = b.real(4.0);
         b.apply(f, &[x], Type::F64)
     });
     check("Cons(4.0, Nil)", |b| {
-        let f = b.node(Expr::CtorValue(name("List"), 1), fun(&[Type::F64, list_type()], list_type()));
+        let f = b.node(TypedExpr::CtorValue(name("List"), 1), fun(&[Type::F64, list_type()], list_type()));
         let (x, nil) = (b.real(4.0), b.nil());
         b.apply(f, &[x, nil], list_type())
     });
     check("[1.0]", |b| {
-        let f = b.node(Expr::BuiltinValue(Builtin::Sort, Instance::default()), Type::Error);
+        let f = b.node(TypedExpr::BuiltinValue(Builtin::Sort, Instantiation::default()), Type::Error);
         let x = b.reals(&[1.0]);
         b.apply(f, &[x], Type::Error)
     });
-    check("<function sqrt>", |b| b.node(Expr::ScalarValue(ScalarFn::Sqrt), fun(&[Type::F64], Type::F64)));
+    check("<function sqrt>", |b| b.node(TypedExpr::ScalarValue(ScalarFn::Sqrt), fun(&[Type::F64], Type::F64)));
 }
 
 #[test]
 fn matching() {
-    let by = |arms: &dyn Fn(&mut BodyBuilder) -> Vec<(Pat, TId)>,
-              value: &dyn Fn(&mut BodyBuilder) -> TId,
+    let by = |arms: &dyn Fn(&mut BodyBuilder) -> Vec<(TypedPattern, TypedId)>,
+              value: &dyn Fn(&mut BodyBuilder) -> TypedId,
               expected: &str| {
         check(expected, |b| {
             let v = value(b);
             let arms = arms(b);
             let ty = b.ty(arms[0].1);
-            b.node(Expr::Match(v, arms), ty)
+            b.node(TypedExpr::Match(v, arms), ty)
         });
     };
     let list_arms = |b: &mut BodyBuilder| {
         let (x, zero) = (b.local("x", Type::F64), b.real(0.0));
         let got = b.get(x);
-        vec![(Pat::Ctor(0, vec![]), zero), (Pat::Ctor(1, vec![Pat::Bind(x), Pat::Wild]), got)]
+        vec![
+            (TypedPattern::Ctor(0, vec![]), zero),
+            (TypedPattern::Ctor(1, vec![TypedPattern::Bind(x), TypedPattern::Wild]), got),
+        ]
     };
     by(&list_arms, &|b| b.nil(), "0.0");
     by(
@@ -142,7 +148,7 @@ fn matching() {
     );
     let int_arms = |b: &mut BodyBuilder| {
         let (yes, no) = (b.bool(true), b.bool(false));
-        vec![(Pat::Tuple(vec![Pat::Int(1), Pat::Bool(true)]), yes), (Pat::Wild, no)]
+        vec![(TypedPattern::Tuple(vec![TypedPattern::Int(1), TypedPattern::Bool(true)]), yes), (TypedPattern::Wild, no)]
     };
     for (i, p, expected) in [(1, true, "true"), (1, false, "false"), (2, true, "false")] {
         by(
@@ -164,13 +170,13 @@ fn extents() {
         let (p, q) = (b.get(k), b.get(xs));
         let both = b.tuple(&[p, q]);
         let ty = b.ty(both);
-        b.node(Expr::Let(vec![(Pat::Sized(vec![k], Box::new(Pat::Bind(xs))), e)], both), ty)
+        b.node(TypedExpr::Let(vec![(TypedPattern::Sized(vec![k], Box::new(TypedPattern::Bind(xs))), e)], both), ty)
     });
     check("3", |b| {
         let (k, x, y) = (b.local("k", Type::I64), b.int(0), b.ints(&[1, 2, 3]));
         let t = b.tuple(&[x, y]);
         let ty = b.ty(t);
-        let opened = b.node(Expr::Opened(vec![Open { path: vec![1], axis: 0, local: k }], t), ty.clone());
+        let opened = b.node(TypedExpr::Opened(vec![OpenedExtent { path: vec![1], axis: 0, local: k }], t), ty.clone());
         let (l, k) = (b.local("t", ty), b.get(k));
         b.bind(l, opened, k)
     });
@@ -179,12 +185,12 @@ fn extents() {
             let (n, two, x) = (b.local("n", Type::I64), b.int(2), b.real(1.0));
             let check = SizeCheck {
                 found: Poly::constant(found),
-                wanted: Demand::Equal(Poly::atom(Atom::Local(n, "n".into())).add_constant(1)),
-                what: "axis 0 of argument `x`".into(),
+                constraint: SizeConstraint::Equal(Poly::atom(Atom::Local(n, "n".into())).add_constant(1)),
+                subject: "axis 0 of argument `x`".into(),
                 span: lang_base::Span::new(4, 5),
-                first: false,
+                is_precondition: false,
             };
-            let e = b.node(Expr::Checked(vec![check], x), Type::F64);
+            let e = b.node(TypedExpr::Checked(vec![check], x), Type::F64);
             b.bind(n, two, e)
         });
     };
@@ -197,7 +203,10 @@ fn builtins() {
     let call = |builtin, x: &[f64], expected: &str| {
         check(expected, |b| {
             let x = b.reals(x);
-            b.node(Expr::Call { callee: Callee::Builtin(builtin, Instance::default()), args: vec![x] }, Type::Error)
+            b.node(
+                TypedExpr::Call { callee: Callee::Builtin(builtin, Instantiation::default()), args: vec![x] },
+                Type::Error,
+            )
         });
     };
     let nan = f64::NAN;
@@ -210,9 +219,9 @@ fn builtins() {
             let x = b.local("x", Type::F64);
             let (got, limit) = (b.get(x), b.real(limit));
             let p = b.compare(BinOp::Lt, got, limit);
-            let (p, xs) = (b.lambda(vec![Pat::Bind(x)], p, vec![], f), b.reals(&[1.0, 3.0, 0.0]));
-            let callee = Callee::Builtin(Builtin::Filter, Instance::default());
-            b.node(Expr::Call { callee, args: vec![p, xs] }, Type::Error)
+            let (p, xs) = (b.lambda(vec![TypedPattern::Bind(x)], p, vec![], f), b.reals(&[1.0, 3.0, 0.0]));
+            let callee = Callee::Builtin(Builtin::Filter, Instantiation::default());
+            b.node(TypedExpr::Call { callee, args: vec![p, xs] }, Type::Error)
         });
     }
 }
@@ -221,29 +230,29 @@ fn builtins() {
 fn forms() {
     check("()", |b| {
         let p = b.bool(true);
-        b.special(Special::Assert("no".into()), &[p], Type::unit())
+        b.special(TypedForm::Assert("no".into()), &[p], Type::unit())
     });
     check("(1, 2.0)", |b| {
         let (x, y) = (b.int(1), b.real(2.0));
-        b.special(Special::Par, &[x, y], Type::Error)
+        b.special(TypedForm::Par, &[x, y], Type::Error)
     });
     check("2.0", |b| {
         let x = b.real(2.0);
-        b.special(Special::Stop, &[x], Type::F64)
+        b.special(TypedForm::Stop, &[x], Type::F64)
     });
     check("[[1, 2], [3, 4]]", |b| {
         let x = b.ints(&[1, 2, 3, 4]);
-        b.special(Special::Reshape, &[x], vec_of(2, vec_of(2, Type::I64)))
+        b.special(TypedForm::Reshape, &[x], vec_of(2, vec_of(2, Type::I64)))
     });
     check("E0501 4 elements do not fit the shape [3]", |b| {
         let x = b.ints(&[1, 2, 3, 4]);
-        b.special(Special::Reshape, &[x], vec_of(3, Type::I64))
+        b.special(TypedForm::Reshape, &[x], vec_of(3, Type::I64))
     });
     let ran = run(|b| {
-        let (s, x) = (b.node(Expr::Str("x is".into()), Type::Str), b.real(2.0));
-        let dbg = b.special(Special::Dbg, &[x], Type::F64);
-        let timed = b.special(Special::Time, &[dbg], Type::F64);
-        b.special(Special::Print, &[s, timed], Type::unit())
+        let (s, x) = (b.node(TypedExpr::Str("x is".into()), Type::Str), b.real(2.0));
+        let dbg = b.special(TypedForm::Dbg, &[x], Type::F64);
+        let timed = b.special(TypedForm::Time, &[dbg], Type::F64);
+        b.special(TypedForm::Print, &[s, timed], Type::unit())
     });
     assert_eq!(result_text(ran.result), "()");
     assert_eq!(ran.lines, ["dbg main 2..3 2.0", "0.500000 s", "x is 2.0"]);
@@ -254,8 +263,8 @@ fn globals() {
     let mut world = TestProgram::default();
     world.globals.insert(name("n"), Value::I64(3));
     let mut b = BodyBuilder::new();
-    let g = b.node(Expr::Global(name("n")), Type::I64);
-    let s = b.node(Expr::Size(Poly::atom(Atom::Global(name("n"))).scale(2)), Type::I64);
+    let g = b.node(TypedExpr::Global(name("n")), Type::I64);
+    let s = b.node(TypedExpr::Size(Poly::atom(Atom::Global(name("n"))).scale(2)), Type::I64);
     let e = b.tuple(&[g, s]);
     assert_eq!(result_text(world.run(&b.root(e)).result), "(3, 6)");
 }
@@ -267,7 +276,8 @@ fn a_top_level_item_keeps_its_variables() {
     let (init, got, zero) = (b.ints(&[5]), b.get(x), b.int(0));
     let first = b.at(got, &[zero]);
     let last = b.get(y);
-    let e = b.node(Expr::Let(vec![(Pat::Bind(x), init), (Pat::Bind(y), first)], last), Type::I64);
+    let e =
+        b.node(TypedExpr::Let(vec![(TypedPattern::Bind(x), init), (TypedPattern::Bind(y), first)], last), Type::I64);
     let (body, world) = (b.root(e), TestProgram::default());
     let (mut host, interrupt) = (RecordingHost::default(), std::sync::atomic::AtomicBool::new(false));
     let mut interp = crate::Interp::new(&world, &mut host, lang_runtime::RunLimits::default(), &interrupt);

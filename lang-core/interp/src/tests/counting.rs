@@ -1,10 +1,10 @@
 //! Compares counts with counts by hand: (work, tests, iterations).
 
-use super::build::*;
+use super::fixture::*;
 use lang_resolve::builtin::Builtin;
 use lang_resolve::scalar_fn::ScalarFn;
 use lang_syntax::ops::{BinOp, BinderKind, Scalar};
-use lang_types::tree::{Callee, Expr, Instance, Pat, Place, Subscript, TId};
+use lang_types::tree::{Callee, Instantiation, TypedExpr, TypedId, TypedPattern, TypedSubscript, TypedUpdateTarget};
 use lang_types::ty::Type;
 
 #[test]
@@ -24,24 +24,24 @@ fn units() {
     counts((2, 0, 0), |b| {
         let x = b.reals(&[1.0, 2.0]);
         let ty = b.ty(x);
-        b.node(Expr::Scalar(ScalarFn::Exp, vec![x]), ty)
+        b.node(TypedExpr::Scalar(ScalarFn::Exp, vec![x]), ty)
     });
     counts((1, 0, 0), |b| {
         let (x, k) = (b.real(2.0), b.int(10));
-        b.node(Expr::Pow(x, k), Type::F64)
+        b.node(TypedExpr::Pow(x, k), Type::F64)
     });
     // Negation, conversion, comparison, selection, indexing.
     counts((0, 1, 0), |b| {
         let (x, y, i) = (b.reals(&[1.0]), b.real(2.0), b.int(0));
         let x = b.at(x, &[i]);
-        let x = b.node(Expr::Neg(x), Type::F64);
+        let x = b.node(TypedExpr::Neg(x), Type::F64);
         let p = b.compare(BinOp::Lt, x, y);
-        let e = b.node(Expr::If(vec![(p, x)], y), Type::F64);
-        b.node(Expr::Convert(Scalar::I64, e), Type::I64)
+        let e = b.node(TypedExpr::If(vec![(p, x)], y), Type::F64);
+        b.node(TypedExpr::Convert(Scalar::I64, e), Type::I64)
     });
 }
 
-fn dot(b: &mut BodyBuilder, n: i64) -> TId {
+fn dot(b: &mut BodyBuilder, n: i64) -> TypedId {
     let i = b.below(n, "i");
     let (x, y) = (b.real(1.0), b.real(2.0));
     let e = b.mul(x, y);
@@ -145,7 +145,7 @@ fn control() {
         let (i, acc, one) = (b.below(4, "i"), b.local("acc", Type::F64), b.real(1.0));
         let (x, two) = (b.get(acc), b.real(2.0));
         let body = b.mul(x, two);
-        b.fold(Pat::Bind(acc), one, vec![i], body)
+        b.fold(TypedPattern::Bind(acc), one, vec![i], body)
     });
     // loop: one more test than steps.
     counts((0, 4, 3), |b| {
@@ -154,21 +154,24 @@ fn control() {
         let cond = b.compare(BinOp::Lt, k, three);
         let (k, one) = (b.get(n), b.int(1));
         let body = b.add(k, one);
-        b.node(Expr::Loop { scan: false, acc: Pat::Bind(n), init: zero, cond, body }, Type::I64)
+        b.node(TypedExpr::Loop { is_scan: false, acc: TypedPattern::Bind(n), init: zero, cond, body }, Type::I64)
     });
     // `+=` of a slice of two, then of a false bracket.
     counts((2, 0, 0), |b| {
         let (x, i, j, v) = (b.reals(&[1.0, 2.0, 3.0]), b.int(1), b.int(3), b.real(1.0));
-        b.update(x, Place::Index(vec![Subscript::Range { from: i, to: j, proved: false }]), true, v)
+        b.update(x, TypedUpdateTarget::Index(vec![TypedSubscript::Range { from: i, to: j, is_proved: false }]), true, v)
     });
     counts((0, 1, 0), |b| {
         let (x, i, v, p) = (b.reals(&[1.0]), b.int(0), b.real(1.0), b.bool(false));
         let g = b.guard(p, v);
-        b.update(x, Place::Index(vec![Subscript::At { index: i, proved: false }]), true, g)
+        b.update(x, TypedUpdateTarget::Index(vec![TypedSubscript::Index { index: i, is_proved: false }]), true, g)
     });
     // The input is sorted: n - 1 comparisons.
     counts((3, 0, 0), |b| {
         let x = b.reals(&[1.0, 2.0, 3.0, 4.0]);
-        b.node(Expr::Call { callee: Callee::Builtin(Builtin::Sort, Instance::default()), args: vec![x] }, Type::Error)
+        b.node(
+            TypedExpr::Call { callee: Callee::Builtin(Builtin::Sort, Instantiation::default()), args: vec![x] },
+            Type::Error,
+        )
     });
 }

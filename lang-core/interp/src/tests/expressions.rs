@@ -2,26 +2,29 @@
 
 use std::sync::Arc;
 
-use super::build::*;
+use super::fixture::*;
 use lang_resolve::scalar_fn::ScalarFn;
 use lang_sizes::predicate::Poly;
 use lang_syntax::ops::{BinOp, BinderKind, Scalar};
-use lang_types::tree::{Callee, Expr, IndexRange, IndexVar, Pat, Place, Special, Subscript, TId};
+use lang_types::tree::{
+    Callee, TypedExpr, TypedForm, TypedId, TypedIndexRange, TypedIndexVar, TypedPattern, TypedSubscript,
+    TypedUpdateTarget,
+};
 use lang_types::ty::Type;
 
-fn range(from: TId, to: TId) -> Subscript {
-    Subscript::Range { from, to, proved: false }
+fn range(from: TypedId, to: TypedId) -> TypedSubscript {
+    TypedSubscript::Range { from, to, is_proved: false }
 }
 
 #[test]
 fn literals() {
     check("1.5", |b| b.real(1.5));
-    check("0.1", |b| b.node(Expr::Real(lang_base::RealConst(0.1)), Type::F32));
+    check("0.1", |b| b.node(TypedExpr::Real(lang_base::RealConst(0.1)), Type::F32));
     check("7", |b| b.int(7));
-    check("7.0", |b| b.node(Expr::Int(7), Type::F64));
+    check("7.0", |b| b.node(TypedExpr::Int(7), Type::F64));
     check("true", |b| b.bool(true));
-    check("\"a\\nb\"", |b| b.node(Expr::Str("a\nb".into()), Type::Str));
-    check("12", |b| b.node(Expr::Size(Poly::constant(12)), Type::I64));
+    check("\"a\\nb\"", |b| b.node(TypedExpr::Str("a\nb".into()), Type::Str));
+    check("12", |b| b.node(TypedExpr::Size(Poly::constant(12)), Type::I64));
 }
 
 #[test]
@@ -67,34 +70,34 @@ fn scalar_functions_lift() {
     check("[1.0, 2.0]", |b| {
         let x = b.reals(&[1.0, 4.0]);
         let ty = b.ty(x);
-        b.node(Expr::Scalar(ScalarFn::Sqrt, vec![x]), ty)
+        b.node(TypedExpr::Scalar(ScalarFn::Sqrt, vec![x]), ty)
     });
     check("[1, 2]", |b| {
         let (x, y) = (b.ints(&[1, 4]), b.int(2));
         let ty = b.ty(x);
-        b.node(Expr::Scalar(ScalarFn::Min, vec![x, y]), ty)
+        b.node(TypedExpr::Scalar(ScalarFn::Min, vec![x, y]), ty)
     });
     check("[-1.0, 2.0]", |b| {
         let x = b.reals(&[1.0, -2.0]);
         let ty = b.ty(x);
-        b.node(Expr::Neg(x), ty)
+        b.node(TypedExpr::Neg(x), ty)
     });
     check("[true, false]", |b| {
         let (x, y) = (b.bool(false), b.bool(true));
-        let a = b.node(Expr::Array(vec![x, y]), vec_of(2, Type::BOOL));
-        b.node(Expr::Not(a), vec_of(2, Type::BOOL))
+        let a = b.node(TypedExpr::Array(vec![x, y]), vec_of(2, Type::BOOL));
+        b.node(TypedExpr::Not(a), vec_of(2, Type::BOOL))
     });
     check("[1, -2, 9223372036854775807, 0]", |b| {
         let x = b.reals(&[1.9, -2.9, 1e300, f64::NAN]);
-        b.node(Expr::Convert(Scalar::I64, x), vec_of(4, Type::I64))
+        b.node(TypedExpr::Convert(Scalar::I64, x), vec_of(4, Type::I64))
     });
     check("[1.0, 3.0]", |b| {
         let x = b.ints(&[1, 3]);
-        b.node(Expr::Convert(Scalar::F32, x), vec_of(2, Type::F32))
+        b.node(TypedExpr::Convert(Scalar::F32, x), vec_of(2, Type::F32))
     });
     check("[false, true]", |b| {
         let (x, y) = (b.reals(&[1.0, 4.0]), b.real(2.0));
-        b.node(Expr::Compare(x, vec![(BinOp::Gt, y)]), vec_of(2, Type::BOOL))
+        b.node(TypedExpr::Compare(x, vec![(BinOp::Gt, y)]), vec_of(2, Type::BOOL))
     });
 }
 
@@ -102,23 +105,23 @@ fn scalar_functions_lift() {
 fn powers() {
     check("8.0", |b| {
         let (x, k) = (b.real(2.0), b.int(3));
-        b.node(Expr::Pow(x, k), Type::F64)
+        b.node(TypedExpr::Pow(x, k), Type::F64)
     });
     check("0.25", |b| {
         let (x, k) = (b.real(2.0), b.int(-2));
-        b.node(Expr::Pow(x, k), Type::F64)
+        b.node(TypedExpr::Pow(x, k), Type::F64)
     });
     check("[2.0, 3.0]", |b| {
         let (x, k) = (b.reals(&[4.0, 9.0]), b.real(0.5));
-        b.node(Expr::Pow(x, k), vec_of(2, Type::F64))
+        b.node(TypedExpr::Pow(x, k), vec_of(2, Type::F64))
     });
     check("81", |b| {
         let (x, k) = (b.int(3), b.int(4));
-        b.node(Expr::Pow(x, k), Type::I64)
+        b.node(TypedExpr::Pow(x, k), Type::I64)
     });
     check("E0513 an integer has no negative power", |b| {
         let (x, k) = (b.int(3), b.int(-1));
-        b.node(Expr::Pow(x, k), Type::I64)
+        b.node(TypedExpr::Pow(x, k), Type::I64)
     });
 }
 
@@ -127,21 +130,21 @@ fn conditions() {
     // 1 < 2 < 1 is false, so the next operand is not evaluated.
     check("false", |b| {
         let (x, y, z) = (b.int(1), b.int(2), b.int(1));
-        let bad = b.node(Expr::Error, Type::I64);
-        b.node(Expr::Compare(x, vec![(BinOp::Lt, y), (BinOp::Lt, z), (BinOp::Lt, bad)]), Type::BOOL)
+        let bad = b.node(TypedExpr::Error, Type::I64);
+        b.node(TypedExpr::Compare(x, vec![(BinOp::Lt, y), (BinOp::Lt, z), (BinOp::Lt, bad)]), Type::BOOL)
     });
     check("false", |b| {
-        let (x, bad) = (b.bool(false), b.node(Expr::Error, Type::BOOL));
-        b.node(Expr::And(vec![x, bad]), Type::BOOL)
+        let (x, bad) = (b.bool(false), b.node(TypedExpr::Error, Type::BOOL));
+        b.node(TypedExpr::And(vec![x, bad]), Type::BOOL)
     });
     check("true", |b| {
-        let (x, bad) = (b.bool(true), b.node(Expr::Error, Type::BOOL));
-        b.node(Expr::Or(vec![x, bad]), Type::BOOL)
+        let (x, bad) = (b.bool(true), b.node(TypedExpr::Error, Type::BOOL));
+        b.node(TypedExpr::Or(vec![x, bad]), Type::BOOL)
     });
     check("2", |b| {
-        let (p, q, bad) = (b.bool(false), b.bool(true), b.node(Expr::Error, Type::I64));
+        let (p, q, bad) = (b.bool(false), b.bool(true), b.node(TypedExpr::Error, Type::I64));
         let two = b.int(2);
-        b.node(Expr::If(vec![(p, bad), (q, two)], bad), Type::I64)
+        b.node(TypedExpr::If(vec![(p, bad), (q, two)], bad), Type::I64)
     });
 }
 
@@ -151,7 +154,7 @@ fn brackets() {
     let zero_of = |ty: Type, expected: &str| {
         check(expected, |b| {
             let p = b.bool(false);
-            let bad = b.node(Expr::Error, ty);
+            let bad = b.node(TypedExpr::Error, ty);
             b.guard(p, bad)
         });
     };
@@ -197,7 +200,7 @@ fn tuples_and_records() {
     // The values are in the order of the type, not in that of the text.
     check("{x: 1, y: 2}", |b| {
         let (x, y) = (b.int(1), b.int(2));
-        b.node(Expr::Record(vec![(1, y), (0, x)]), record_of(&[("x", Type::I64), ("y", Type::I64)]))
+        b.node(TypedExpr::Record(vec![(1, y), (0, x)]), record_of(&[("x", Type::I64), ("y", Type::I64)]))
     });
     // Fields are read by name, also in patterns, because records may be constructed in another
     // order.
@@ -214,17 +217,20 @@ fn tuples_and_records() {
         let (x, y) = (b.int(1), b.int(2));
         let inner = b.record(&[("y", y), ("x", x)]);
         let boxed = b.node(
-            Expr::Call { callee: Callee::Ctor(name("Box"), 0), args: vec![inner] },
+            TypedExpr::Call { callee: Callee::Ctor(name("Box"), 0), args: vec![inner] },
             Type::Data(
                 name("Box"),
-                Arc::from([lang_types::ty::TypeArg::Type(record_of(&[("x", Type::I64), ("y", Type::I64)]))]),
+                Arc::from([lang_types::ty::GenericArg::Type(record_of(&[("x", Type::I64), ("y", Type::I64)]))]),
             ),
         );
         let (x, y) = (b.get(l), b.get(m));
         let both = b.tuple(&[x, y]);
-        let pat = Pat::Ctor(0, vec![Pat::Record(vec![(0, Pat::Bind(l)), (1, Pat::Bind(m))])]);
+        let pat = TypedPattern::Ctor(
+            0,
+            vec![TypedPattern::Record(vec![(0, TypedPattern::Bind(l)), (1, TypedPattern::Bind(m))])],
+        );
         let ty = b.ty(both);
-        b.node(Expr::Match(boxed, vec![(pat, both)]), ty)
+        b.node(TypedExpr::Match(boxed, vec![(pat, both)]), ty)
     });
 }
 
@@ -232,7 +238,7 @@ fn tuples_and_records() {
 fn indexing() {
     let matrix = |b: &mut BodyBuilder| {
         let rows: Vec<_> = [[1, 2, 3], [4, 5, 6]].iter().map(|r| b.ints(r)).collect();
-        b.node(Expr::Array(rows), vec_of(2, vec_of(3, Type::I64)))
+        b.node(TypedExpr::Array(rows), vec_of(2, vec_of(3, Type::I64)))
     };
     check("6", |b| {
         let (m, i, j) = (matrix(b), b.int(1), b.int(2));
@@ -242,11 +248,11 @@ fn indexing() {
         let (m, i) = (matrix(b), b.int(1));
         b.at(m, &[i])
     });
-    let slice = |expected: &str, subs: &dyn Fn(&mut BodyBuilder) -> Vec<Subscript>| {
+    let slice = |expected: &str, subs: &dyn Fn(&mut BodyBuilder) -> Vec<TypedSubscript>| {
         check(expected, |b| {
             let m = matrix(b);
             let subs = subs(b);
-            b.node(Expr::Index(m, subs), Type::Error)
+            b.node(TypedExpr::Index(m, subs), Type::Error)
         });
     };
     slice("[[4, 5, 6]]", &|b| {
@@ -255,19 +261,19 @@ fn indexing() {
     });
     slice("[2, 5]", &|b| {
         let j = b.int(1);
-        vec![Subscript::Whole, Subscript::At { index: j, proved: false }]
+        vec![TypedSubscript::FullAxis, TypedSubscript::Index { index: j, is_proved: false }]
     });
     slice("[[2, 3], [5, 6]]", &|b| {
         let (i, j) = (b.int(1), b.int(3));
-        vec![Subscript::Whole, range(i, j)]
+        vec![TypedSubscript::FullAxis, range(i, j)]
     });
     slice("[5]", &|b| {
         let (i, j, k) = (b.int(1), b.int(1), b.int(2));
-        vec![Subscript::At { index: i, proved: false }, range(j, k)]
+        vec![TypedSubscript::Index { index: i, is_proved: false }, range(j, k)]
     });
     slice("[[], []]", &|b| {
         let (i, j) = (b.int(3), b.int(3));
-        vec![Subscript::Whole, range(i, j)]
+        vec![TypedSubscript::FullAxis, range(i, j)]
     });
     slice("[]", &|b| {
         let (i, j) = (b.int(2), b.int(2));
@@ -275,22 +281,22 @@ fn indexing() {
     });
     slice("E0500 index 7 is out of bounds for axis 1 of extent 3", &|b| {
         let (i, j) = (b.int(0), b.int(7));
-        vec![Subscript::At { index: i, proved: false }, Subscript::At { index: j, proved: false }]
+        vec![TypedSubscript::Index { index: i, is_proved: false }, TypedSubscript::Index { index: j, is_proved: false }]
     });
     slice("E0500 index -1 is out of bounds for axis 0 of extent 2", &|b| {
         let i = b.int(-1);
-        vec![Subscript::At { index: i, proved: false }]
+        vec![TypedSubscript::Index { index: i, is_proved: false }]
     });
     slice("E0500 slice 2..1 is out of bounds for axis 1 of extent 3", &|b| {
         let (i, j) = (b.int(2), b.int(1));
-        vec![Subscript::Whole, range(i, j)]
+        vec![TypedSubscript::FullAxis, range(i, j)]
     });
     // Boxed elements, and more axes than fit without allocation.
     check("(1, 2)", |b| {
         let (x, y, i) = (b.int(1), b.int(2), b.int(0));
         let t = b.tuple(&[x, y]);
         let ty = b.ty(t);
-        let a = b.node(Expr::Array(vec![t]), vec_of(1, ty));
+        let a = b.node(TypedExpr::Array(vec![t]), vec_of(1, ty));
         b.at(a, &[i])
     });
     check("3.0", |b| {
@@ -323,7 +329,7 @@ fn generation() {
     });
     check("[1, 4, 7]", |b| {
         let (from, to, by) = (b.int(1), b.int(8), b.int(3));
-        let i = IndexVar { local: b.local("i", Type::I64), range: IndexRange::Range(from, to, Some(by)) };
+        let i = TypedIndexVar { local: b.local("i", Type::I64), range: TypedIndexRange::Range(from, to, Some(by)) };
         let x = b.get(i.local);
         b.binder(BinderKind::For, vec![i], x, vec_of(3, Type::I64))
     });
@@ -338,7 +344,7 @@ fn generation() {
     // A range whose extent is a size.
     check("[0, 1]", |b| {
         let n = b.local("n", Type::I64);
-        let i = IndexVar { local: b.local("i", Type::I64), range: IndexRange::Extent(size_of_local(n)) };
+        let i = TypedIndexVar { local: b.local("i", Type::I64), range: TypedIndexRange::Extent(size_of_local(n)) };
         let x = b.get(i.local);
         let a = b.binder(BinderKind::For, vec![i], x, Type::Array(size_of_local(n), Arc::new(Type::I64)));
         let two = b.int(2);
@@ -346,7 +352,7 @@ fn generation() {
     });
 }
 
-fn over(b: &mut BodyBuilder, kind: BinderKind, xs: &[f64]) -> TId {
+fn over(b: &mut BodyBuilder, kind: BinderKind, xs: &[f64]) -> TypedId {
     let i = b.below(i64::try_from(xs.len()).unwrap(), "i");
     let (x, at) = (b.reals(xs), b.get(i.local));
     let e = b.at(x, &[at]);
@@ -384,7 +390,7 @@ fn reductions() {
     check("(1, 4)", |b| {
         let (from, to) = (b.int(3), b.int(5));
         let i = b.below(2, "i");
-        let j = IndexVar { local: b.local("j", Type::I64), range: IndexRange::Range(from, to, None) };
+        let j = TypedIndexVar { local: b.local("j", Type::I64), range: TypedIndexRange::Range(from, to, None) };
         let (x, y) = (b.get(i.local), b.get(j.local));
         let e = b.add(x, y);
         b.binder(BinderKind::Argmax, vec![i, j], e, tuple_of(&[Type::I64, Type::I64]))
@@ -428,7 +434,7 @@ fn reductions() {
     check("6", |b| {
         let (i, one) = (b.below(4, "i"), b.int(1));
         let outer = b.get(i.local);
-        let j = IndexVar { local: b.local("j", Type::I64), range: IndexRange::Below(outer) };
+        let j = TypedIndexVar { local: b.local("j", Type::I64), range: TypedIndexRange::Below(outer) };
         b.sum(vec![i, j], one)
     });
 }
@@ -441,9 +447,9 @@ fn quantifiers_stop() {
             let (x, y, z) = (b.get(i.local), b.int(stop), b.get(i.local));
             let p = b.compare(BinOp::Eq, x, y);
             let past = b.compare(BinOp::Le, z, y);
-            let ok = b.special(Special::Assert("past".into()), &[past], Type::unit());
+            let ok = b.special(TypedForm::Assert("past".into()), &[past], Type::unit());
             let l = b.local("u", Type::unit());
-            let p = if kind == BinderKind::All { b.node(Expr::Not(p), Type::BOOL) } else { p };
+            let p = if kind == BinderKind::All { b.node(TypedExpr::Not(p), Type::BOOL) } else { p };
             let e = b.bind(l, ok, p);
             b.binder(kind, vec![i], e, Type::BOOL)
         });
@@ -472,20 +478,20 @@ fn relations() {
     check("relation([[0, 0], [1, 1]], 2, 3)", rel);
     check("2", |b| {
         let r = rel(b);
-        b.node(Expr::Card(r), Type::I64)
+        b.node(TypedExpr::Card(r), Type::I64)
     });
     for (i, j, expected) in [(1, 1, "true"), (0, 1, "false"), (-1, 9, "false")] {
         check(expected, |b| {
             let (r, i, j) = (rel(b), b.int(i), b.int(j));
-            b.node(Expr::Member(r, vec![i, j]), Type::BOOL)
+            b.node(TypedExpr::Member(r, vec![i, j]), Type::BOOL)
         });
     }
     let from = |rows: &[[i64; 2]], expected: &str| {
         check(expected, |b| {
             let rows: Vec<_> = rows.iter().map(|r| b.ints(r)).collect();
             let k = rows.len() as i128;
-            let idx = b.node(Expr::Array(rows), vec_of(k, vec_of(2, Type::I64)));
-            b.special(Special::Relation, &[idx], rel_type.clone())
+            let idx = b.node(TypedExpr::Array(rows), vec_of(k, vec_of(2, Type::I64)));
+            b.special(TypedForm::Relation, &[idx], rel_type.clone())
         });
     };
     from(&[[1, 2], [0, 1], [1, 2]], "relation([[0, 1], [1, 2]], 2, 3)");
@@ -506,7 +512,10 @@ fn folds() {
             let state = if scan { vec_of(n as i128 + 1, Type::I64) } else { Type::I64 };
             let ty = if yields { tuple_of(&[state, vec_of(n as i128, out_type)]) } else { state };
             let yields = yields.then_some(out);
-            b.node(Expr::Fold { scan, acc: Pat::Bind(acc), init, vars: vec![i], body, yields }, ty)
+            b.node(
+                TypedExpr::Fold { is_scan: scan, acc: TypedPattern::Bind(acc), init, vars: vec![i], body, yields },
+                ty,
+            )
         });
     };
     fold(false, false, 3, "8");
@@ -529,9 +538,9 @@ fn loops() {
             let (k, step, y, two) = (b.get(n), b.int(1), b.get(x), b.real(2.0));
             let (k, y) = (b.add(k, step), b.mul(y, two));
             let body = b.tuple(&[k, y]);
-            let acc = Pat::Tuple(vec![Pat::Bind(n), Pat::Bind(x)]);
+            let acc = TypedPattern::Tuple(vec![TypedPattern::Bind(n), TypedPattern::Bind(x)]);
             let ty = b.ty(body);
-            b.node(Expr::Loop { scan, acc, init, cond, body }, if scan { vec_of(4, ty) } else { ty })
+            b.node(TypedExpr::Loop { is_scan: scan, acc, init, cond, body }, if scan { vec_of(4, ty) } else { ty })
         });
     };
     double(false, "(3, 8.0)");
@@ -546,23 +555,26 @@ fn updates() {
     });
     check("[1.0, 11.0]", |b| {
         let (x, i, v) = (b.reals(&[1.0, 2.0]), b.int(1), b.real(9.0));
-        b.update(x, Place::Index(vec![Subscript::At { index: i, proved: false }]), true, v)
+        b.update(x, TypedUpdateTarget::Index(vec![TypedSubscript::Index { index: i, is_proved: false }]), true, v)
     });
     // A scalar fills a slice; an array is copied into it.
     check("[0, 7, 7]", |b| {
         let (x, i, j, v) = (b.ints(&[0, 0, 0]), b.int(1), b.int(3), b.int(7));
-        b.update(x, Place::Index(vec![range(i, j)]), false, v)
+        b.update(x, TypedUpdateTarget::Index(vec![range(i, j)]), false, v)
     });
     check("[[1, 5], [1, 6]]", |b| {
         let rows: Vec<_> = (0..2).map(|_| b.ints(&[1, 1])).collect();
-        let m = b.node(Expr::Array(rows), vec_of(2, vec_of(2, Type::I64)));
+        let m = b.node(TypedExpr::Array(rows), vec_of(2, vec_of(2, Type::I64)));
         let (j, v) = (b.int(1), b.ints(&[5, 6]));
-        let place = Place::Index(vec![Subscript::Whole, Subscript::At { index: j, proved: false }]);
+        let place = TypedUpdateTarget::Index(vec![
+            TypedSubscript::FullAxis,
+            TypedSubscript::Index { index: j, is_proved: false },
+        ]);
         b.update(m, place, false, v)
     });
     check("E0501 a value of shape [1] for a slice of shape [2]", |b| {
         let (x, i, j, v) = (b.ints(&[0, 0, 0]), b.int(1), b.int(3), b.ints(&[7]));
-        b.update(x, Place::Index(vec![range(i, j)]), false, v)
+        b.update(x, TypedUpdateTarget::Index(vec![range(i, j)]), false, v)
     });
     check("E0500 index 2 is out of bounds for axis 0 of extent 2", |b| {
         let (x, i, v) = (b.reals(&[1.0, 2.0]), b.int(2), b.real(9.0));
@@ -571,18 +583,18 @@ fn updates() {
     check("{x: 1, y: [5]}", |b| {
         let (x, y, v) = (b.int(1), b.ints(&[2]), b.ints(&[3]));
         let r = b.record(&[("x", x), ("y", y)]);
-        b.update(r, Place::Proj(1), true, v)
+        b.update(r, TypedUpdateTarget::Proj(1), true, v)
     });
     check("(1, 3.0)", |b| {
         let (x, y, v) = (b.int(1), b.real(2.0), b.real(3.0));
         let t = b.tuple(&[x, y]);
-        b.update(t, Place::Proj(1), false, v)
+        b.update(t, TypedUpdateTarget::Proj(1), false, v)
     });
     check("[(1, 2), (5, 5)]", |b| {
         let (x, y, v) = (b.int(1), b.int(2), b.int(5));
         let (t, u) = (b.tuple(&[x, y]), b.tuple(&[x, y]));
         let ty = b.ty(t);
-        let (a, new, i) = (b.node(Expr::Array(vec![t, u]), vec_of(2, ty)), b.tuple(&[v, v]), b.int(1));
+        let (a, new, i) = (b.node(TypedExpr::Array(vec![t, u]), vec_of(2, ty)), b.tuple(&[v, v]), b.int(1));
         b.set(a, i, new)
     });
     // The old value stays unchanged, and operands read it.

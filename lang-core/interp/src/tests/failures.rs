@@ -2,24 +2,24 @@
 
 use std::sync::atomic::AtomicBool;
 
-use super::build::*;
+use super::fixture::*;
 use lang_base::{Code, Span};
 use lang_resolve::forms::PlotKind;
 use lang_runtime::RunLimits;
 use lang_sizes::predicate::{Atom, Poly};
 use lang_syntax::ops::{BinOp, BinderKind};
-use lang_types::tree::{Expr, IndexRange, IndexVar, Plot, PlotGroup, Special};
+use lang_types::tree::{PlotGroup, PlotSpec, TypedExpr, TypedForm, TypedIndexRange, TypedIndexVar};
 use lang_types::ty::Type;
 
 #[test]
 fn errors_and_assertions() {
     check("E0502 assertion failed: too small", |b| {
         let p = b.bool(false);
-        b.special(Special::Assert("too small".into()), &[p], Type::unit())
+        b.special(TypedForm::Assert("too small".into()), &[p], Type::unit())
     });
-    check("E0503 gave up", |b| b.special(Special::Error("gave up".into()), &[], Type::F64));
-    check("E0512 `main` has errors and cannot run", |b| b.node(Expr::Error, Type::F64));
-    check("E0512 `y` has no value yet: its `let` has not run", |b| b.node(Expr::Global(name("y")), Type::F64));
+    check("E0503 gave up", |b| b.special(TypedForm::Error("gave up".into()), &[], Type::F64));
+    check("E0512 `main` has errors and cannot run", |b| b.node(TypedExpr::Error, Type::F64));
+    check("E0512 `y` has no value yet: its `let` has not run", |b| b.node(TypedExpr::Global(name("y")), Type::F64));
     check("E0512 `nope` has errors and cannot run", |b| b.call("nope", &[], Type::F64));
 }
 
@@ -27,17 +27,17 @@ fn errors_and_assertions() {
 fn a_host_without_files() {
     check("E0510 there are no files to load from here", |b| {
         let file = b.text("x.npy");
-        b.special(Special::Load([].into()), &[file], Type::F64)
+        b.special(TypedForm::Load([].into()), &[file], Type::F64)
     });
     check("E0510 there are no files to save to here", |b| {
         let (x, file) = (b.real(1.0), b.text("x.npy"));
-        b.special(Special::Save, &[x, file], Type::unit())
+        b.special(TypedForm::Save, &[x, file], Type::unit())
     });
     check("E0510 there is nothing to draw on here", |b| {
-        let group = PlotGroup { kind: PlotKind::Line, label: "".into(), data: vec!["x".into()] };
-        let plot = Plot { groups: vec![group], options: Vec::new() };
+        let group = PlotGroup { kind: PlotKind::Line, label: "".into(), data_names: vec!["x".into()] };
+        let plot = PlotSpec { groups: vec![group], options: Vec::new() };
         let x = b.ints(&[1, 2]);
-        b.special(Special::Plot(plot.into()), &[x], Type::unit())
+        b.special(TypedForm::Plot(plot.into()), &[x], Type::unit())
     });
 }
 
@@ -57,19 +57,19 @@ fn extents() {
     });
     check("E0511 the stride is 0; it must be at least 1", |b| {
         let (from, to, by, x) = (b.int(0), b.int(3), b.int(0), b.real(1.0));
-        let i = IndexVar { local: b.local("i", Type::I64), range: IndexRange::Range(from, to, Some(by)) };
+        let i = TypedIndexVar { local: b.local("i", Type::I64), range: TypedIndexRange::Range(from, to, Some(by)) };
         b.sum(vec![i], x)
     });
     // Inner extents that differ.
     check("E0501 a part has 1 elements where the first has 0", |b| {
         let (i, x) = (b.below(2, "i"), b.real(1.0));
         let end = b.get(i.local);
-        let j = IndexVar { local: b.local("j", Type::I64), range: IndexRange::Below(end) };
+        let j = TypedIndexVar { local: b.local("j", Type::I64), range: TypedIndexRange::Below(end) };
         b.binder(BinderKind::For, vec![i, j], x, vec_of(2, vec_of(0, Type::F64)))
     });
     check("E0501 element 1 has shape [1] where the first has [2]", |b| {
         let (x, y) = (b.ints(&[1, 2]), b.ints(&[1]));
-        b.node(Expr::Array(vec![x, y]), vec_of(2, vec_of(2, Type::I64)))
+        b.node(TypedExpr::Array(vec![x, y]), vec_of(2, vec_of(2, Type::I64)))
     });
 }
 
@@ -79,7 +79,7 @@ fn sizes() {
         check(expected, |b| {
             let l = b.local("n", Type::I64);
             let n = b.int(n);
-            let e = b.node(Expr::Size(poly(size_of_local(l))), Type::I64);
+            let e = b.node(TypedExpr::Size(poly(size_of_local(l))), Type::I64);
             b.bind(l, n, e)
         });
     };
@@ -87,7 +87,7 @@ fn sizes() {
     size(0, "E0505 the size `8 // l0` divides by zero", &|n| Poly::constant(8).div(&n).unwrap());
     size(i64::MAX, "E0508 the size `l0^2` is too large", &|n| n.mul(&n));
     size(1, "E0512 `g` has no value yet", &|_| Poly::atom(Atom::Global(name("g"))));
-    let ran = run(|b| b.node(Expr::Size(Poly::atom(Atom::SizeParam(0, "n".into()))), Type::I64));
+    let ran = run(|b| b.node(TypedExpr::Size(Poly::atom(Atom::SizeParam(0, "n".into()))), Type::I64));
     assert_eq!(result_text(ran.result), "E0510 internal error: the size `n` is not closed");
 }
 
@@ -127,7 +127,10 @@ fn memory_is_limited() {
     let (l, one, nil) = (b.local("l", list_type()), b.real(1.0), b.nil());
     let (cond, got) = (b.bool(true), b.get(l));
     let body = b.ctor(1, &[one, got]);
-    let e = b.node(Expr::Loop { scan: false, acc: lang_types::tree::Pat::Bind(l), init: nil, cond, body }, list_type());
+    let e = b.node(
+        TypedExpr::Loop { is_scan: false, acc: lang_types::tree::TypedPattern::Bind(l), init: nil, cond, body },
+        list_type(),
+    );
     let limits = RunLimits { max_bytes: 10 << 20, ..RunLimits::default() };
     let ran = TestProgram::default().run_with(&b.root(e), limits, &AtomicBool::new(false));
     assert_eq!(result_text(ran.result), "E0508 the values of this run need more than 10 MiB");

@@ -5,18 +5,18 @@
 
 use std::sync::atomic::AtomicBool;
 
-use super::build::*;
+use super::fixture::*;
 use lang_runtime::RunLimits;
 use lang_sizes::predicate::LocalId;
 use lang_syntax::ops::{BinOp, BinderKind};
-use lang_types::tree::{Expr, Pat, Place, TId};
+use lang_types::tree::{TypedExpr, TypedId, TypedPattern, TypedUpdateTarget};
 use lang_types::ty::Type;
 
 const N: i64 = 20_000;
 /// The bytes of one and a half arrays.
 const ROOM: usize = 12 * 20_000;
 
-fn zeros(b: &mut BodyBuilder) -> TId {
+fn zeros(b: &mut BodyBuilder) -> TypedId {
     let (i, x) = (b.below(N, "k"), b.real(0.0));
     b.binder(BinderKind::For, vec![i], x, vec_of(N.into(), Type::F64))
 }
@@ -27,7 +27,7 @@ fn array() -> Type {
 
 /// Runs with room for one and a half arrays. Checks whether that suffices.
 #[track_caller]
-fn check_in_place(expected: bool, build: impl FnOnce(&mut BodyBuilder) -> TId) {
+fn check_in_place(expected: bool, build: impl FnOnce(&mut BodyBuilder) -> TypedId) {
     let mut b = BodyBuilder::new();
     let root = build(&mut b);
     let limits = RunLimits { max_bytes: ROOM, ..RunLimits::default() };
@@ -39,10 +39,10 @@ fn check_in_place(expected: bool, build: impl FnOnce(&mut BodyBuilder) -> TId) {
 }
 
 /// Builds `fold acc = zeros for i < 3: body(acc, i)`.
-fn fold_over_zeros(b: &mut BodyBuilder, body: impl FnOnce(&mut BodyBuilder, LocalId, LocalId) -> TId) -> TId {
+fn fold_over_zeros(b: &mut BodyBuilder, body: impl FnOnce(&mut BodyBuilder, LocalId, LocalId) -> TypedId) -> TypedId {
     let (acc, i, init) = (b.local("acc", array()), b.below(3, "i"), zeros(b));
     let body = body(b, acc, i.local);
-    b.fold(Pat::Bind(acc), init, vec![i], body)
+    b.fold(TypedPattern::Bind(acc), init, vec![i], body)
 }
 
 #[test]
@@ -86,7 +86,7 @@ fn branches_and_lets() {
             let p = b.compare(BinOp::Lt, k, one);
             let (x, base, j, v) = (b.get(new), b.get(new), b.get(i), b.real(2.0));
             let other = b.set(base, j, v);
-            let choice = b.node(Expr::If(vec![(p, x)], other), array());
+            let choice = b.node(TypedExpr::If(vec![(p, x)], other), array());
             b.bind(new, updated, choice)
         })
     });
@@ -96,7 +96,10 @@ fn branches_and_lets() {
             let view = b.local("view", array());
             let (whole, zero, n) = (b.get(acc), b.int(0), b.int(N));
             let slice = b.node(
-                Expr::Index(whole, vec![lang_types::tree::Subscript::Range { from: zero, to: n, proved: false }]),
+                TypedExpr::Index(
+                    whole,
+                    vec![lang_types::tree::TypedSubscript::Range { from: zero, to: n, is_proved: false }],
+                ),
                 array(),
             );
             let p = b.bool(true);
@@ -105,7 +108,7 @@ fn branches_and_lets() {
             let (read, zero, base, j) = (b.get(view), b.int(0), b.get(acc), b.get(i));
             let x = b.at(read, &[zero]);
             let no = b.set(base, j, x);
-            let choice = b.node(Expr::If(vec![(p, yes)], no), array());
+            let choice = b.node(TypedExpr::If(vec![(p, yes)], no), array());
             b.bind(view, slice, choice)
         })
     });
@@ -131,15 +134,15 @@ fn state() -> Type {
     record_of(&[("x", array()), ("n", Type::I64)])
 }
 
-fn state_fold(b: &mut BodyBuilder, body: impl FnOnce(&mut BodyBuilder, LocalId) -> TId) -> TId {
+fn state_fold(b: &mut BodyBuilder, body: impl FnOnce(&mut BodyBuilder, LocalId) -> TypedId) -> TypedId {
     let (s, i, x, n) = (b.local("s", state()), b.below(3, "i"), zeros(b), b.int(0));
     let init = b.record(&[("x", x), ("n", n)]);
     let body = body(b, s);
-    b.fold(Pat::Bind(s), init, vec![i], body)
+    b.fold(TypedPattern::Bind(s), init, vec![i], body)
 }
 
 /// Builds `s.x with [s.n] = 1.0`.
-fn updated_component(b: &mut BodyBuilder, s: LocalId) -> TId {
+fn updated_component(b: &mut BodyBuilder, s: LocalId) -> TypedId {
     let (whole, again, v) = (b.get(s), b.get(s), b.real(1.0));
     let (x, n) = (b.proj(whole, 0), b.proj(again, 1));
     b.set(x, n, v)
@@ -162,7 +165,7 @@ fn components_of_a_carry() {
         state_fold(b, |b, s| {
             let x = updated_component(b, s);
             let whole = b.get(s);
-            b.update(whole, Place::Proj(0), false, x)
+            b.update(whole, TypedUpdateTarget::Proj(0), false, x)
         })
     });
     // fold (x, n) = …: (x with [n] = 1.0, n + 1)
@@ -173,7 +176,7 @@ fn components_of_a_carry() {
         let (base, at, v, k, one) = (b.get(x), b.get(n), b.real(1.0), b.get(n), b.int(1));
         let (new, k) = (b.set(base, at, v), b.add(k, one));
         let body = b.tuple(&[new, k]);
-        b.fold(Pat::Tuple(vec![Pat::Bind(x), Pat::Bind(n)]), init, vec![i], body)
+        b.fold(TypedPattern::Tuple(vec![TypedPattern::Bind(x), TypedPattern::Bind(n)]), init, vec![i], body)
     });
 }
 
@@ -188,13 +191,13 @@ fn loops_too() {
         let first = b.at(read, &[zero]);
         let limit = b.real(9.0);
         let (p, q) = (b.compare(BinOp::Lt, k, three), b.compare(BinOp::Lt, first, limit));
-        let cond = b.node(Expr::And(vec![p, q]), Type::BOOL);
+        let cond = b.node(TypedExpr::And(vec![p, q]), Type::BOOL);
         let (base, at, v, k, one) = (b.get(x), b.get(n), b.real(1.0), b.get(n), b.int(1));
         let (new, k) = (b.set(base, at, v), b.add(k, one));
         let body = b.tuple(&[new, k]);
         let ty = b.ty(body);
-        let acc = Pat::Tuple(vec![Pat::Bind(x), Pat::Bind(n)]);
-        b.node(Expr::Loop { scan: false, acc, init, cond, body }, ty)
+        let acc = TypedPattern::Tuple(vec![TypedPattern::Bind(x), TypedPattern::Bind(n)]);
+        b.node(TypedExpr::Loop { is_scan: false, acc, init, cond, body }, ty)
     });
 }
 
@@ -223,7 +226,7 @@ fn what_a_loop_reads_again_stays() {
         let lambda = b.lambda(vec![], e, vec![x], f_type);
         let (g, h) = (b.get(f), b.get(f));
         let (p, q) = (b.apply(g, &[], Type::F64), b.apply(h, &[], Type::F64));
-        let both = b.node(Expr::Array(vec![p, q]), vec_of(2, Type::F64));
+        let both = b.node(TypedExpr::Array(vec![p, q]), vec_of(2, Type::F64));
         let e = b.bind(f, lambda, both);
         b.bind(x, init, e)
     });

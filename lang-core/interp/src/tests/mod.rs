@@ -1,12 +1,12 @@
 //! Tests of the interpreter on hand-built typed bodies.
 
-mod build;
 mod calls;
 mod counting;
 mod expressions;
 mod failures;
+mod fixture;
 mod in_place;
-mod plans;
+mod last_use;
 mod progress;
-mod robust;
+mod robustness;
 mod text;

@@ -2,12 +2,12 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::build::*;
+use super::fixture::*;
 use crate::Interp;
 use lang_base::{GlobalName, Span};
 use lang_runtime::{Host, RunLimits, WorkKind, WorkProgress};
 use lang_syntax::ops::BinOp;
-use lang_types::tree::{Expr, Pat};
+use lang_types::tree::{TypedExpr, TypedPattern};
 use lang_types::ty::Type;
 
 /// A host that requests a new report after each one.
@@ -33,7 +33,7 @@ impl Host for RequestingHost<'_> {
 }
 
 #[track_caller]
-fn check_reports(asks: bool, expected: &str, build: impl FnOnce(&mut BodyBuilder) -> lang_types::tree::TId) {
+fn check_reports(asks: bool, expected: &str, build: impl FnOnce(&mut BodyBuilder) -> lang_types::tree::TypedId) {
     let asked = AtomicBool::new(asks);
     let interrupt = AtomicBool::new(false);
     let mut b = BodyBuilder::new();
@@ -49,7 +49,7 @@ fn check_reports(asks: bool, expected: &str, build: impl FnOnce(&mut BodyBuilder
 
 /// Builds `(sum j < m: 1.0) * 1.0` inside `sum i < n`. These are two levels of work, because the
 /// inner sum is a factor of the term.
-fn nested(b: &mut BodyBuilder, n: i64, m: i64) -> lang_types::tree::TId {
+fn nested(b: &mut BodyBuilder, n: i64, m: i64) -> lang_types::tree::TypedId {
     let (i, j, x) = (b.below(n, "i"), b.below(m, "j"), b.real(1.0));
     let (inner, one) = (b.sum(vec![j], x), b.real(1.0));
     let product = b.mul(inner, one);
@@ -78,13 +78,13 @@ fn loops_and_folds_are_told() {
         let cond = b.compare(BinOp::Lt, got, three);
         let (got, one) = (b.get(n), b.int(1));
         let body = b.add(got, one);
-        b.node(Expr::Loop { scan: false, acc: Pat::Bind(n), init: zero, cond, body }, Type::I64)
+        b.node(TypedExpr::Loop { is_scan: false, acc: TypedPattern::Bind(n), init: zero, cond, body }, Type::I64)
     });
     check_reports(true, "1/3; ; ", |b| {
         let (n, i, zero) = (b.local("n", Type::I64), b.below(3, "i"), b.int(0));
         let (got, one) = (b.get(n), b.int(1));
         let body = b.add(got, one);
-        b.fold(Pat::Bind(n), zero, vec![i], body)
+        b.fold(TypedPattern::Bind(n), zero, vec![i], body)
     });
     // Work that fails also ends.
     check_reports(true, "1/3; ; ", |b| {

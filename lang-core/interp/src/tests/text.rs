@@ -1,7 +1,7 @@
 //! Tests of scalar functions, and of values as text.
 
-use super::build::*;
-use lang_resolve::scalar_fn::{Domain, ScalarFn};
+use super::fixture::*;
+use lang_resolve::scalar_fn::{ScalarDomain, ScalarFn};
 use lang_runtime::scalar::{f32s, f64s, i64s};
 use lang_runtime::{Value, json, print};
 use lang_syntax::ops::BinOp;
@@ -10,9 +10,9 @@ use lang_syntax::ops::BinOp;
 fn every_function_covers_its_domain() {
     for f in ScalarFn::ALL {
         let (real, int) = match f.domain() {
-            Domain::Real => (true, false),
-            Domain::Num => (true, true),
-            Domain::Int => (false, true),
+            ScalarDomain::Real => (true, false),
+            ScalarDomain::Num => (true, true),
+            ScalarDomain::Int => (false, true),
         };
         assert_eq!((f64s::function(*f).is_some(), f32s::function(*f).is_some()), (real, real), "{f:?}");
         assert_eq!(i64s::function(*f).is_some(), int, "{f:?}");

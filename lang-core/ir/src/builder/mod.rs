@@ -3,7 +3,7 @@
 //! index are computed without it. `norm` and `ad` build functions with it.
 
 mod add;
-mod asked;
+mod predicate_reads;
 
 use std::cell::RefCell;
 use std::collections::HashMap;

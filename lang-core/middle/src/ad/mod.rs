@@ -19,7 +19,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use self::partial::ReadDomain;
-use crate::norm::hits::RuleCoverage;
+use crate::norm::rule_coverage::RuleCoverage;
 use lang_base::{BackgroundDrop, Name};
 use lang_ir::core::{Constant, CoreType, DerivativeKind, FunctionKey, ScalarOp, TypeLeaf};
 use lang_ir::flat::{FunctionInput, InputSource};
@@ -192,7 +192,7 @@ impl<'a> Differentiator<'a> {
             result: CoreType::tuple(outputs.iter().map(|(leaf, _)| leaf.ty()).collect::<Vec<_>>()),
             outputs,
         };
-        let fates = crate::norm::dead::eliminate_dead_code(&mut derived);
+        let fates = crate::norm::dce::eliminate_dead_code(&mut derived);
         (derived, trace.finish(&fates))
     }
 

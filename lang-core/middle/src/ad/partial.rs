@@ -62,11 +62,11 @@ impl Differentiator<'_> {
                 return Some(PartialDerivative::Quotient { divisor, times: (k == 1).then_some(result) });
             }
             ScalarOp::Binary(_) => return None,
-            ScalarOp::Scalar(f) => partials::Operation::Scalar(*f),
-            ScalarOp::Pow => partials::Operation::Pow,
-            ScalarOp::PowInt => partials::Operation::PowInt,
+            ScalarOp::Scalar(f) => partials::DifferentiableOp::Scalar(*f),
+            ScalarOp::Pow => partials::DifferentiableOp::Pow,
+            ScalarOp::PowInt => partials::DifferentiableOp::PowInt,
         };
-        let callee = Arc::new(FunctionKey::new(partials::name(table, k), vec![Type::Scalar(from)]));
+        let callee = Arc::new(FunctionKey::new(partials::partial_name(table, k), vec![Type::Scalar(from)]));
         let ssa = (self.functions)(&callee)?;
         let dims = stmt.dims.clone();
         let tensor = |this: &mut Self, a: &TensorAccess| {

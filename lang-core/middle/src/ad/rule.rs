@@ -12,9 +12,9 @@ use std::sync::Arc;
 
 use super::{Differentiator, PrimalLookup, is_real};
 use crate::norm::RuleKind as Kind;
-use crate::norm::hits::RuleCoverage;
 use crate::norm::inline::{self, BatchedCall};
-use crate::norm::loops::{self, BodyReads};
+use crate::norm::loop_pruning::{self, BodyReads};
+use crate::norm::rule_coverage::RuleCoverage;
 use lang_base::BackgroundDrop;
 use lang_base::ensure_sufficient_stack;
 use lang_ir::core::{DerivativeKind, FunctionKey, TypeLeaf};
@@ -273,7 +273,7 @@ impl DependenceAnalysis<'_> {
                     }
                 }
                 Rhs::Loop(of, part) => {
-                    let needed = loops::loop_needs(of, &BTreeSet::from([*part]), &mut BodyReads::default());
+                    let needed = loop_pruning::loop_needs(of, &BTreeSet::from([*part]), &mut BodyReads::default());
                     of.for_each_operand(&needed.inputs, &mut |v| open.push(v));
                 }
                 rhs => rhs.for_each_operand(&mut |v| open.push(v)),

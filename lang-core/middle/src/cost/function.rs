@@ -3,14 +3,14 @@
 use std::cell::RefCell;
 use std::collections::{BTreeSet, HashMap};
 
-use super::content::{ContentHash, ContentHasher, HasherState};
+use super::content_hash::{ContentHash, ContentHasher, HasherState};
 use super::nest::{CheckedFact, CostNest, MAX_PROOF_STEPS, NestCounts, NestFacts, NestForm};
 use super::symbol::{self, CostSymbol, CostSymbolKind};
-use super::{Amount, CostFormulas, CostLookup, CostSite, FormulaMax, inputs};
+use super::{Amount, CostFormulas, CostLookup, CostSite, FormulaMax, integer_inputs};
 use lang_base::{BackgroundDrop, check_cancelled};
+use lang_ir::argsort;
 use lang_ir::core::{Constant, ScalarOp};
-use lang_ir::cost::{element_bytes, is_real, is_same_call, read_by_loops};
-use lang_ir::order;
+use lang_ir::counted_cost::{element_bytes, is_real, is_same_call, read_by_loops};
 use lang_ir::region::LoopResult;
 use lang_ir::ssa::{
     CHECK_PATH_BIT, Rhs, RuntimeCheck, SsaFunction, Statement, StmtId, TensorAccess, for_each_pred_read,
@@ -96,8 +96,8 @@ pub(super) fn cost_of_function(ssa: &SsaFunction, given: &[Pred], callees: CostL
     ssa.inputs.iter().flat_map(|i| &i.leaf.dims).filter(|n| !super::nest::reads_data(n)).for_each(of);
     let mut known = FactContext::new(&sizes);
     given.iter().for_each(|p| known.assume(p));
-    let names = inputs::integer_names(ssa);
-    let constructors = inputs::constructor_facts(ssa, &names);
+    let names = integer_inputs::integer_names(ssa);
+    let constructors = integer_inputs::constructor_facts(ssa, &names);
     constructors.iter().for_each(|p| known.assume(&Pred::nonneg(p)));
     let mut walk = CostWalk {
         callees,
@@ -411,7 +411,7 @@ impl CostWalk<'_> {
                 let alone = last.iter().all(|i| i.extent.as_constant().is_some_and(|n| n <= 1));
                 if is_real(of) && !alone {
                     let n = last.first().and_then(|i| i.extent.as_constant()).and_then(|n| u64::try_from(n).ok());
-                    let most = n.map(order::max_comparisons).map(|c| Ratio::constant(c.into()));
+                    let most = n.map(argsort::max_comparisons).map(|c| Ratio::constant(c.into()));
                     let most = nest.max_terms().and_then(|rows| Some(rows.mul_ratio(&most?)));
                     let content = scope
                         .path

@@ -11,15 +11,15 @@
 //! The session computes costs per definition, for primal and derived functions. `bound` compares
 //! them, and hovers, lenses and `iverson cost` print them.
 
-mod at_most;
-mod bound;
-mod content;
+mod content_hash;
+mod cost_ratio;
+mod formula_max;
 mod function;
-mod inputs;
-mod most;
+mod integer_inputs;
 mod nest;
-mod repeat;
+mod repetition;
 mod symbol;
+mod worst_case;
 
 use std::sync::Arc;
 
@@ -28,11 +28,11 @@ use lang_ir::ssa::{SsaFunction, StmtId};
 use lang_sizes::count::{DisplayNames, Formula};
 use lang_sizes::predicate::{Atom, FactContext, Poly, Pred};
 
-pub use at_most::has_symbols;
-pub use bound::{CostRatio, certify_ratio};
-pub use content::ContentHash;
-pub use most::FormulaMax;
+pub use content_hash::ContentHash;
+pub use cost_ratio::{CostRatio, certify_ratio};
+pub use formula_max::FormulaMax;
 pub use symbol::{CostSymbol, CostSymbolKind, symbol_atom, symbol_number};
+pub use worst_case::has_symbols;
 
 /// The counts of a statement or a function.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]

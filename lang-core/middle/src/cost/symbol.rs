@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use super::content::ContentHash;
+use super::content_hash::ContentHash;
 use lang_sizes::count::Formula;
 use lang_sizes::predicate::{Atom, LocalId, Poly};
 

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use lang_ir::core::{Constant, FunctionKey, ScalarOp, TypeLeaf};
 use lang_ir::flat::{FunctionInput, InputSource};
-use lang_ir::put::InlineMap;
+use lang_ir::inline_map::InlineMap;
 use lang_ir::region::SsaLoop;
 use lang_ir::ssa::{
     self, Addend, ResolvedAccess, Rhs, RuntimeCheck, SsaBuilder, SsaFunction, StmtId, TensorAccess, index_number,

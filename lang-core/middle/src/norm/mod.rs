@@ -6,20 +6,20 @@
 //! its cases. `pipeline` runs the passes, and checks each of the paper's forms in debug builds
 //! (`is_lifted`, `is_flat`, `is_pushed`). `ad` and `cost` read the resulting Tensor SSA.
 
-pub mod dead;
+pub mod dce;
 pub mod elaborate;
-pub mod hits;
 pub mod inline;
-pub mod lift;
-pub(crate) mod loops;
-pub mod pairs;
+pub mod let_lifting;
+pub(crate) mod loop_pruning;
+pub mod pair_elimination;
 pub mod pushout;
+pub mod rule_coverage;
 pub mod substitute;
 pub mod to_ssa;
 
 pub use elaborate::{ElabQueries, elaborate};
-pub use hits::RuleCoverage;
 pub use lang_ir::core::RuleKind;
+pub use rule_coverage::RuleCoverage;
 
 /// The message for a tangent or cotangent whose constructors differ from those of its value.
 pub const CONSTRUCTOR_MISMATCH: &str = "a tangent made with another constructor than its value";

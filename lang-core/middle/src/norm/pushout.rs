@@ -4,7 +4,7 @@
 //! An element of a generation is the body at that index (5.21). The access is in bounds wherever it
 //! is evaluated, because its check is outside it.
 
-use super::hits::RuleCoverage;
+use super::rule_coverage::RuleCoverage;
 use super::substitute;
 use lang_base::ensure_sufficient_stack;
 use lang_ir::core::{CoreExpr, ExprKind, ExprRef};

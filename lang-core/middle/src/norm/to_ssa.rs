@@ -9,15 +9,15 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::hits::RuleCoverage;
 use super::inline::{self, BatchedCall};
+use super::rule_coverage::RuleCoverage;
 use lang_base::Name;
 use lang_base::ensure_sufficient_stack;
+use lang_ir::argsort::Argsort;
 use lang_ir::core::{
     self, CheckFailure, CoreExpr, CoreLoop, CoreUpdate, ExprKind, ExprRef, FunctionKey, TypeLeaf, Vars,
 };
 use lang_ir::flat::{FlatFunction, FunctionInput, InputSource};
-use lang_ir::order::Argsort;
 use lang_ir::origin::{OriginKind, OriginTable};
 use lang_ir::reduce::{CoreReduction, SsaReduction};
 use lang_ir::region::{LoopArg, LoopResult, LoopTripCount, SsaLoop};
@@ -101,7 +101,7 @@ pub fn to_ssa(
         outputs,
         result: flat.result.clone(),
     };
-    let fates = super::dead::eliminate_dead_code(&mut ssa);
+    let fates = super::dce::eliminate_dead_code(&mut ssa);
     (ssa, trace.finish(&fates))
 }
 
@@ -410,7 +410,7 @@ impl SsaConverter<'_> {
             body: Arc::new((*body).clone().into_region()),
             batch,
         };
-        let of = Arc::new(super::loops::sliced(&self.builder, &of));
+        let of = Arc::new(super::loop_pruning::sliced(&self.builder, &of));
         let leaf = leaves.get(part as usize)?;
         let extents = leaf.dims.iter().map(|n| self.poly(place, n));
         let dims: Vec<Poly> = of.batch.iter().cloned().chain(extents).collect();

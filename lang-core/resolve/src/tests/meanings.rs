@@ -2,11 +2,11 @@
 
 use expect_test::expect;
 
-use super::{check, clean, errors};
+use super::{check_diagnostics, check_meanings, check_no_diagnostics};
 
 #[test]
 fn locals_then_items_then_prelude_then_language() {
-    check(
+    check_meanings(
         "def sin(x: f64) -> f64 = x\ndef f(len: f64) -> f64 = sin(len) + total([cos(pi)])",
         expect![[r#"
         len | declares Param len#0
@@ -19,7 +19,7 @@ fn locals_then_items_then_prelude_then_language() {
         pi | Const(Pi)
     "#]],
     );
-    check(
+    check_meanings(
         "def f(x: f64) -> f64 = f64(i64(x)) + grad(\\x: x)(x) + error(\"no\")",
         expect![[r#"
         x | declares Param x#0
@@ -35,7 +35,7 @@ fn locals_then_items_then_prelude_then_language() {
         error | Form(Error)
     "#]],
     );
-    check(
+    check_meanings(
         "def f(x: [n]f64) -> [n]i64 = argsort(x)",
         expect![[r#"
         x | declares Param x#0
@@ -51,7 +51,7 @@ fn locals_then_items_then_prelude_then_language() {
 
 #[test]
 fn sizes_of_a_signature_are_declared_where_they_first_occur() {
-    check(
+    check_meanings(
         "def conv(x: [n + m - 1]f64, c: [m]f64) -> [n]f64 = for i < n: f64(m)",
         expect![[r#"
         x | declares Param x#0
@@ -69,7 +69,7 @@ fn sizes_of_a_signature_are_declared_where_they_first_occur() {
         m | ImplicitSize m#3
     "#]],
     );
-    check(
+    check_meanings(
         "def f(a: [k * k]f64, k: i64) -> [min(k, p)]f64 = a",
         expect![[r#"
         a | declares Param a#0
@@ -85,7 +85,7 @@ fn sizes_of_a_signature_are_declared_where_they_first_occur() {
         a | Param a#0
     "#]],
     );
-    check(
+    check_meanings(
         "def f(x: [n]a, g: (a, k: i64) -> [k, n]b) -> [?p, p]b where a: num = g(x)",
         expect![[r#"
         x | declares Param x#0
@@ -105,7 +105,7 @@ fn sizes_of_a_signature_are_declared_where_they_first_occur() {
         x | Param x#0
     "#]],
     );
-    errors(
+    check_diagnostics(
         "def f(x: [k]f64) -> [?k]f64 = x",
         expect![[r#"
         E0012 `k` `k` is already a size of this signature
@@ -113,13 +113,13 @@ fn sizes_of_a_signature_are_declared_where_they_first_occur() {
           help: write `k` for the same size, or choose another name
     "#]],
     );
-    errors(
+    check_diagnostics(
         "def f(x: [n]f64) -> [?k]f64 = for i < k: x[i]",
         expect![[r#"
             E0100 `k` `k` is not defined
         "#]],
     );
-    check(
+    check_meanings(
         "let n = 3\ndef f(x: [n]f64) -> [m.width]f64 = x",
         expect![[r#"
         x | declares Param x#0
@@ -134,7 +134,7 @@ fn sizes_of_a_signature_are_declared_where_they_first_occur() {
 
 #[test]
 fn parameters_of_types() {
-    check(
+    check_meanings(
         "type Net(n, h, a) = {w: [h, n]a, b: [h]a}",
         expect![[r#"
         h | ImplicitSize h#1
@@ -144,7 +144,7 @@ fn parameters_of_types() {
         a | Param(2)
     "#]],
     );
-    check(
+    check_meanings(
         "type Net(n, a) = {w: [n]a}\ntype Two(a, k) = Two(Net(k, a), Net(2, f64))",
         expect![[r#"
         Net(k, a) | Global(main.iv::Net)
@@ -154,7 +154,7 @@ fn parameters_of_types() {
         f64 | Scalar(F64)
     "#]],
     );
-    check(
+    check_meanings(
         "type Net(n, a) = {w: [n]a}\ndef f(net: Net(k, b), x: [k]b) -> Net(k, f64) = net",
         expect![[r#"
         net | declares Param net#0
@@ -170,7 +170,7 @@ fn parameters_of_types() {
         net | Param net#0
     "#]],
     );
-    check(
+    check_meanings(
         "type Tree(a) = Leaf(a) | Node(Tree(a), Tree(a))",
         expect![[r#"
         a | Param(0)
@@ -180,7 +180,7 @@ fn parameters_of_types() {
         a | Param(0)
     "#]],
     );
-    check(
+    check_meanings(
         "type A(n) = A(B(n)) | N\ntype B(n) = B(A(n)) | C([n]f64)",
         expect![[r#"
         A(n) | Global(main.iv::A)
@@ -189,13 +189,13 @@ fn parameters_of_types() {
         f64 | Scalar(F64)
     "#]],
     );
-    errors(
+    check_diagnostics(
         "type Net(n) = {w: [n]f64}\ndef f(x: Net(f64)) -> f64 = 1.0",
         expect![[r#"
         E0108 `f64` `f64` is a type, and a size is wanted here
     "#]],
     );
-    errors(
+    check_diagnostics(
         "type T(n) = [n]n",
         expect![[r#"
         E0108 `n` `n` is a size, and a type is wanted here
@@ -205,32 +205,32 @@ fn parameters_of_types() {
 
 #[test]
 fn a_lone_name_is_an_alias_if_it_is_a_type() {
-    check(
+    check_meanings(
         "type Speed = f64",
         expect![[r#"
         f64 | Scalar(F64)
     "#]],
     );
-    check(
+    check_meanings(
         "type Point = Point(f64, f64)",
         expect![[r#"
         f64 | Scalar(F64)
         f64 | Scalar(F64)
     "#]],
     );
-    check(
+    check_meanings(
         "type Id(a) = a",
         expect![[r#"
         a | Param(0)
     "#]],
     );
-    check(
+    check_meanings(
         "type Lens = m.Camera",
         expect![[r#"
         m.Camera | Global(m.iv::Camera)
     "#]],
     );
-    errors(
+    check_diagnostics(
         "type Speed = float",
         expect![[r#"
         E0101 `float` there is no type `float`
@@ -241,7 +241,7 @@ fn a_lone_name_is_an_alias_if_it_is_a_type() {
 
 #[test]
 fn lets_bind_after_their_values() {
-    check(
+    check_meanings(
         "def f(x: f64) -> f64 = let x = x + 1.0 let y = x in x * y",
         expect![[r#"
         x | declares Param x#0
@@ -255,7 +255,7 @@ fn lets_bind_after_their_values() {
         y | Let y#2
     "#]],
     );
-    check(
+    check_meanings(
         "def f(p: (f64, {u: f64, v: f64})) -> f64 = let (a, {u, v: w}) = p in a * u * w",
         expect![[r#"
         p | declares Param p#0
@@ -272,7 +272,7 @@ fn lets_bind_after_their_values() {
         w | Let w#3
     "#]],
     );
-    check(
+    check_meanings(
         "def f(x: [n]f64) -> f64 = let [k] y: [?j]f64 = filter(\\e: e > 0.0, x) in sum i < k: y[i]",
         expect![[r#"
         x | declares Param x#0
@@ -293,7 +293,7 @@ fn lets_bind_after_their_values() {
         i | Index i#6
     "#]],
     );
-    check(
+    check_meanings(
         "let (a, b) = (1, 2)",
         expect![[r#"
         a | declares Let a#0
@@ -304,7 +304,7 @@ fn lets_bind_after_their_values() {
 
 #[test]
 fn index_variables_are_seen_to_the_right() {
-    check(
+    check_meanings(
         "def f(n: i64) -> i64 = sum i < n, j in i..n by i if i < j: i * j",
         expect![[r#"
         n | declares Param n#0
@@ -322,7 +322,7 @@ fn index_variables_are_seen_to_the_right() {
         j | Index j#2
     "#]],
     );
-    errors(
+    check_diagnostics(
         "def f(n: i64) -> i64 = (sum i < j, j < n: i) + i",
         expect![[r#"
             E0100 `j` `j` is not defined
@@ -333,7 +333,7 @@ fn index_variables_are_seen_to_the_right() {
 
 #[test]
 fn carries_are_seen_by_the_steps() {
-    check(
+    check_meanings(
         "def f(x: [n]f64) -> f64 = fold (a, b) = (0.0, 1.0) for i < n: (a + x[i], b) yield a",
         expect![[r#"
         x | declares Param x#0
@@ -351,7 +351,7 @@ fn carries_are_seen_by_the_steps() {
         a | Carry a#3
     "#]],
     );
-    check(
+    check_meanings(
         "def f(x: f64) -> f64 = loop x = x while x > 1.0: x / 2.0",
         expect![[r#"
         x | declares Param x#0
@@ -363,7 +363,7 @@ fn carries_are_seen_by_the_steps() {
         x | Carry x#1
     "#]],
     );
-    errors(
+    check_diagnostics(
         "def f(n: i64) -> i64 = fold a = a for i < a: a",
         expect![[r#"
             E0100 `a` `a` is not defined
@@ -375,7 +375,7 @@ fn carries_are_seen_by_the_steps() {
 #[test]
 fn patterns() {
     let types = "type Tree = Leaf(f64) | Node(Tree, Tree) | Nil\n";
-    check(
+    check_meanings(
         &format!("{types}def f(t: Tree) -> f64 = match t {{ Leaf(x): x, Node(l, Nil): 0.0, other: f(other) }}"),
         expect![[r#"
         t | declares Param t#0
@@ -393,7 +393,7 @@ fn patterns() {
         other | Pattern other#3
     "#]],
     );
-    check(
+    check_meanings(
         "def f(c: m.Camera) -> f64 = match c { m.Camera(x, _): x }",
         expect![[r#"
         c | declares Param c#0
@@ -405,7 +405,7 @@ fn patterns() {
         x | Pattern x#1
     "#]],
     );
-    errors(
+    check_diagnostics(
         &format!(
             "{types}def f(t: Tree) -> f64 = match t {{ Leef(x): x, Nill: 0.0, Any: 1.0, f(x): x, m.Camra(x): x }}"
         ),
@@ -423,12 +423,12 @@ fn patterns() {
         "#]],
     );
     // Matrices may have capital letters as names.
-    clean("def f(A: [n, n]f64) -> f64 = let B = A in B[0, 0]");
+    check_no_diagnostics("def f(A: [n, n]f64) -> f64 = let B = A in B[0, 0]");
 }
 
 #[test]
 fn modules() {
-    check(
+    check_meanings(
         "def f(x: f64) -> m.Camera = m.Camera(m.double(x), f64(m.width))",
         expect![[r#"
         x | declares Param x#0
@@ -441,7 +441,7 @@ fn modules() {
         m.width | Let(m.iv::width)
     "#]],
     );
-    check(
+    check_meanings(
         "def f(m: {width: f64}) -> f64 = m.width",
         expect![[r#"
         m | declares Param m#0
@@ -450,7 +450,7 @@ fn modules() {
         m | Param m#0
     "#]],
     );
-    errors(
+    check_diagnostics(
         "def f(x: f64) -> m.Camra = m.duoble(m) + m.len(x)",
         expect![[r#"
             E0107 `Camra` module `m` has no type `Camra`
@@ -463,7 +463,7 @@ fn modules() {
               help: no module is needed: write `len`
         "#]],
     );
-    errors(
+    check_diagnostics(
         "def f(x: q.T) -> f64 = q.x + q.y",
         expect![[r#"
             E0100 `q` no module is imported as `q`
@@ -473,12 +473,12 @@ fn modules() {
         "#]],
     );
     // The failed import is reported already.
-    clean("def f(x: gone.T) -> f64 = match gone.x { gone.C(y): y }");
+    check_no_diagnostics("def f(x: gone.T) -> f64 = match gone.x { gone.C(y): y }");
 }
 
 #[test]
 fn rules() {
-    check(
+    check_meanings(
         "def f(x: f64) -> f64 = x\nderivative f(x; dx) = dx * x",
         expect![[r#"
         x | declares Param x#0
@@ -487,14 +487,14 @@ fn rules() {
         x | Param x#0
     "#]],
     );
-    errors(
+    check_diagnostics(
         "adjoint f(x; dy) = dy",
         expect![[r#"
         E0100 `f` there is no definition `f` in this module
           help: a rule stands in the module of its definition
     "#]],
     );
-    errors(
+    check_diagnostics(
         "adjoint len(x; dy) = dy",
         expect![[r#"
         E0100 `len` there is no definition `len` in this module
@@ -505,7 +505,7 @@ fn rules() {
 
 #[test]
 fn parameters_named_by_wrt_are_no_variables() {
-    check(
+    check_meanings(
         "def g(a: f64, b: f64) -> f64 = a\ndef f(x: f64) -> f64 = grad(g, wrt: b)(x, x)",
         expect![[r#"
         x | declares Param x#0
@@ -517,7 +517,7 @@ fn parameters_named_by_wrt_are_no_variables() {
         x | Param x#0
     "#]],
     );
-    check(
+    check_meanings(
         "def f(x: f64) -> f64 = deriv(x * x, x) + jvp(\\a, b: a, wrt: (a, b))(x, x)",
         expect![[r#"
         x | declares Param x#0
@@ -535,7 +535,7 @@ fn parameters_named_by_wrt_are_no_variables() {
         x | Param x#0
     "#]],
     );
-    errors(
+    check_diagnostics(
         "def f(x: f64) -> f64 = sin(x, wrt: b)",
         expect![[r#"
             E0100 `b` `b` is not defined

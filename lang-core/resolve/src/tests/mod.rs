@@ -9,8 +9,8 @@ use std::collections::BTreeMap;
 use expect_test::{Expect, expect};
 
 use super::type_items::{constructors, param_uses, size_params};
-use super::unnamed::unnamed_extents;
-use super::{Decl, LocalKind, Names, PatRes, Res, Resolved, SignatureNames, TypeRes, ValueRef, resolve};
+use super::unnamed_extents::unnamed_extents;
+use super::{LocalDecl, LocalKind, NameEnv, PatRes, Res, Resolved, SignatureNames, TypeRes, ValueRef, resolve};
 use lang_base::{GlobalName, ModuleName, Name, Span};
 use lang_sizes::predicate::LocalId;
 use lang_syntax::ast::{Item, Pat, Tree};
@@ -18,14 +18,14 @@ use lang_syntax::parser::parse_item;
 use lang_syntax::split::split;
 
 const PRELUDE: &str = "def len(x: [n]a) -> i64 = n\ndef total(x: [n]f64) -> f64 = sum i: x[i]";
-const M: &str = "type Camera = Camera(f64, f64)\nlet width = 3\ndef double(x: f64) -> f64 = 2 * x";
+const MODULE_M: &str = "type Camera = Camera(f64, f64)\nlet width = 3\ndef double(x: f64) -> f64 = 2 * x";
 
 /// Modules as texts. It answers by direct search the questions that `session` answers with queries.
-struct World(BTreeMap<ModuleName, Vec<Tree>>);
+struct ModuleTexts(BTreeMap<ModuleName, Vec<Tree>>);
 
-impl World {
+impl ModuleTexts {
     fn new(main: &str) -> Self {
-        let texts = [("", PRELUDE), ("m.iv", M), ("main.iv", main)];
+        let texts = [("", PRELUDE), ("m.iv", MODULE_M), ("main.iv", main)];
         let trees = |text| split(text).iter().map(|i| parse_item(&i.text).tree).collect();
         Self(texts.into_iter().map(|(name, text)| (name.into(), trees(text))).collect())
     }
@@ -55,14 +55,14 @@ impl World {
     }
 }
 
-impl Names for World {
-    fn value(&self, module: &ModuleName, name: &str) -> Option<ValueRef> {
+impl NameEnv for ModuleTexts {
+    fn top_level_value(&self, module: &ModuleName, name: &str) -> Option<ValueRef> {
         self.own_value(module, name).or_else(|| self.own_value(&"".into(), name))
     }
-    fn type_name(&self, module: &ModuleName, name: &str) -> Option<GlobalName> {
+    fn top_level_type(&self, module: &ModuleName, name: &str) -> Option<GlobalName> {
         [module.as_str(), ""].iter().find(|m| self.own_type(m, name).is_some()).map(|m| GlobalName::new(m, name))
     }
-    fn import(&self, _: &ModuleName, alias: &str) -> Option<ModuleName> {
+    fn imported_module(&self, _: &ModuleName, alias: &str) -> Option<ModuleName> {
         match alias {
             "m" => Some("m.iv".into()),
             "gone" => Some("gone.iv".into()),
@@ -72,7 +72,7 @@ impl Names for World {
     fn imports(&self, _: &ModuleName) -> Vec<(Name, ModuleName)> {
         vec![("m".into(), "m.iv".into()), ("gone".into(), "gone.iv".into())]
     }
-    fn library(&self) -> Vec<ModuleName> {
+    fn library_modules(&self) -> Vec<ModuleName> {
         self.0.keys().filter(|m| !m.is_empty() && !m.contains('.')).cloned().collect()
     }
     fn has_module(&self, module: &ModuleName) -> bool {
@@ -84,13 +84,13 @@ impl Names for World {
     fn signature_names(&self, def: &GlobalName) -> SignatureNames {
         let named = |t: &&Tree| matches!(&t.item, Item::Def(d) if d.name.name == def.name);
         let tree = self.items(&def.module).find(named);
-        tree.map_or_else(SignatureNames::default, |t| SignatureNames::of(&resolve(t, &def.module, self)))
+        tree.map_or_else(SignatureNames::default, |t| SignatureNames::from_resolved(&resolve(t, &def.module, self)))
     }
-    fn unnamed_extent(&self, module: &ModuleName, name: &str) -> Option<String> {
+    fn unnamed_extent_help(&self, module: &ModuleName, name: &str) -> Option<String> {
         let all = self.items(module).flat_map(unnamed_extents);
         all.into_iter().find(|(n, _)| n == name).map(|(_, help)| help)
     }
-    fn is_unread(&self, module: &ModuleName, name: &str) -> bool {
+    fn is_in_skipped_text(&self, module: &ModuleName, name: &str) -> bool {
         self.items(module).any(|tree| tree.skipped_names.iter().any(|n| n == name))
     }
     fn value_names(&self, module: &ModuleName) -> Vec<Name> {
@@ -115,28 +115,28 @@ impl Names for World {
     }
 }
 
-struct Case {
+struct ResolvedCase {
     text: String,
     tree: Tree,
     resolved: Resolved,
 }
 
-fn case(text: &str) -> Case {
+fn resolve_case(text: &str) -> ResolvedCase {
     let items = split(text);
     let last = items.last().expect("an item");
     let parsed = parse_item(&last.text);
     assert_eq!(parsed.diagnostics, [], "the text has no syntax errors");
-    let resolved = resolve(&parsed.tree, &"main.iv".into(), &World::new(text));
-    Case { text: last.text.to_string(), tree: parsed.tree, resolved }
+    let resolved = resolve(&parsed.tree, &"main.iv".into(), &ModuleTexts::new(text));
+    ResolvedCase { text: last.text.to_string(), tree: parsed.tree, resolved }
 }
 
-impl Case {
-    fn at(&self, span: Span) -> &str {
+impl ResolvedCase {
+    fn text_at(&self, span: Span) -> &str {
         self.text.get(span.range()).expect("a span of the text")
     }
 
     fn local(&self, id: LocalId) -> String {
-        let Decl { name, kind, .. } = &self.resolved.locals[id.0 as usize];
+        let LocalDecl { name, kind, .. } = &self.resolved.locals[id.0 as usize];
         format!("{kind:?} {name}#{}", id.0)
     }
 
@@ -179,11 +179,11 @@ impl Case {
 
 /// Compares the meaning of every name.
 #[track_caller]
-fn check(text: &str, expected: Expect) {
-    let case = case(text);
+fn check_meanings(text: &str, expected: Expect) {
+    let case = resolve_case(text);
     let mut out = String::new();
     for (span, meaning) in case.meanings() {
-        out += &format!("{} | {meaning}\n", case.at(span));
+        out += &format!("{} | {meaning}\n", case.text_at(span));
     }
     for d in &case.resolved.diagnostics {
         out += &format!("{} {}\n", d.code, d.message);
@@ -193,11 +193,11 @@ fn check(text: &str, expected: Expect) {
 
 /// Compares the diagnostics.
 #[track_caller]
-fn errors(text: &str, expected: Expect) {
-    let case = case(text);
+fn check_diagnostics(text: &str, expected: Expect) {
+    let case = resolve_case(text);
     let mut out = String::new();
     for d in &case.resolved.diagnostics {
-        out += &format!("{} `{}` {}\n", d.code, case.at(d.span), d.message);
+        out += &format!("{} `{}` {}\n", d.code, case.text_at(d.span), d.message);
         for label in &d.related {
             out += &format!("  at {} {}\n", label.span.start, label.message);
         }
@@ -210,8 +210,8 @@ fn errors(text: &str, expected: Expect) {
 
 /// Compares the help for the one unknown name of an expression.
 #[track_caller]
-fn hint(expr: &str, expected: &str) {
-    let case = case(&format!("def f(x: [n]f64, y: [n]f64) -> f64 = {expr}"));
+fn check_help(expr: &str, expected: &str) {
+    let case = resolve_case(&format!("def f(x: [n]f64, y: [n]f64) -> f64 = {expr}"));
     let [diagnostic] = case.resolved.diagnostics.as_slice() else {
         panic!("one diagnostic is expected: {:?}", case.resolved.diagnostics)
     };
@@ -220,6 +220,6 @@ fn hint(expr: &str, expected: &str) {
 
 /// Checks that every name of the item is known.
 #[track_caller]
-fn clean(text: &str) {
-    errors(text, expect![[""]]);
+fn check_no_diagnostics(text: &str) {
+    check_diagnostics(text, expect![[""]]);
 }

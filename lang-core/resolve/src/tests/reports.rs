@@ -2,11 +2,11 @@
 
 use expect_test::expect;
 
-use super::{errors, hint};
+use super::{check_diagnostics, check_help};
 
 #[test]
 fn one_diagnostic_for_one_unknown_name() {
-    errors(
+    check_diagnostics(
         "def f(lenght: i64) -> i64 = lengt + lengt + q",
         expect![[r#"
             E0100 `lengt` `lengt` is not defined
@@ -15,7 +15,7 @@ fn one_diagnostic_for_one_unknown_name() {
             E0100 `q` `q` is not defined
         "#]],
     );
-    errors(
+    check_diagnostics(
         "def f(x: f64) -> f64 where b: real = let y: b = x in y",
         expect![[r#"
             E0101 `b` `b` is not a type parameter of this definition
@@ -23,14 +23,14 @@ fn one_diagnostic_for_one_unknown_name() {
               help: a type parameter is a lower-case name in the signature, as in `x: b`
         "#]],
     );
-    errors(
+    check_diagnostics(
         "def f(x: Tre) -> [n]Flot = x",
         expect![[r#"
         E0101 `Tre` there is no type `Tre`
         E0101 `Flot` there is no type `Flot`
     "#]],
     );
-    errors(
+    check_diagnostics(
         "let x: a = m",
         expect![[r#"
             E0101 `a` there is no type `a`
@@ -38,7 +38,7 @@ fn one_diagnostic_for_one_unknown_name() {
               help: `m` is a module; what it defines is written `m.…`
         "#]],
     );
-    errors(
+    check_diagnostics(
         "type T = T(f64)\ndo T2(1.0) + t + T",
         expect![[r#"
             E0100 `T2` `T2` is not defined
@@ -50,20 +50,23 @@ fn one_diagnostic_for_one_unknown_name() {
 
 #[test]
 fn habits_of_other_languages() {
-    hint("dot(x, y)", "write `sum i: x[i] * y[i]`");
-    hint("np.dot(x, y)", "write `sum i: x[i] * y[i]`");
-    hint("np.exp(x[0])", "no module is needed: write `exp`");
-    hint("np.isnan(x[0])", "a NaN is the only number that differs from itself: write `x != x`, of a whole array too");
-    hint("is_finite(x[0])", "write `abs(x) < inf`, which no NaN is either");
-    hint("range(n)[0]", "write `for i < n: i`, or `iota(n)`");
-    hint("zeros(n)[0]", "write `for i < n: 0.0`, or `replicate(n, 0.0)`");
-    hint("if True then 1.0 else 0.0", "truth is written `true`");
-    hint("sum(x)", "write `sum i: x[i]`");
-    hint("float(n)", "conversion to the default real is written `f64(x)`");
-    hint("exp2(x[0])", "write `2.0 ^ x`");
-    hint("totl(x)", "did you mean `total`?");
-    hint("sqr(x[0])", "write `x^2`");
-    errors(
+    check_help("dot(x, y)", "write `sum i: x[i] * y[i]`");
+    check_help("np.dot(x, y)", "write `sum i: x[i] * y[i]`");
+    check_help("np.exp(x[0])", "no module is needed: write `exp`");
+    check_help(
+        "np.isnan(x[0])",
+        "a NaN is the only number that differs from itself: write `x != x`, of a whole array too",
+    );
+    check_help("is_finite(x[0])", "write `abs(x) < inf`, which no NaN is either");
+    check_help("range(n)[0]", "write `for i < n: i`, or `iota(n)`");
+    check_help("zeros(n)[0]", "write `for i < n: 0.0`, or `replicate(n, 0.0)`");
+    check_help("if True then 1.0 else 0.0", "truth is written `true`");
+    check_help("sum(x)", "write `sum i: x[i]`");
+    check_help("float(n)", "conversion to the default real is written `f64(x)`");
+    check_help("exp2(x[0])", "write `2.0 ^ x`");
+    check_help("totl(x)", "did you mean `total`?");
+    check_help("sqr(x[0])", "write `x^2`");
+    check_diagnostics(
         "def f(x: float, y: [n]double, z: real) -> Vec = x",
         expect![[r#"
         E0101 `float` there is no type `float`

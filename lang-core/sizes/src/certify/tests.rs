@@ -11,8 +11,8 @@ use crate::count::{Formula, FormulaPiece, Ratio};
 use crate::predicate::testing::{facts, poly};
 use crate::predicate::{Poly, Pred};
 
-mod drawn;
-mod tampered;
+mod random_questions;
+mod tampering;
 
 /// The owned parts of a [`Question`].
 #[derive(Debug)]

@@ -25,6 +25,6 @@ pub use ratio::Ratio;
 pub use sum::{UncountedReason, count, sum};
 
 #[cfg(test)]
-mod drawn;
+mod random_tests;
 #[cfg(test)]
 mod tests;

@@ -8,7 +8,7 @@ pub mod pred;
 pub mod prove;
 
 #[cfg(test)]
-mod drawn;
+mod random_tests;
 #[cfg(test)]
 pub(crate) mod testing;
 

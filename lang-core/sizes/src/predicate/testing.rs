@@ -2,7 +2,7 @@
 
 use super::{Atom, LocalId, Poly};
 
-pub(crate) mod drawn;
+pub(crate) mod random;
 
 /// Parses a polynomial such as `i * m + j // 2 - min(n, 3)`. A name is a local, the same at each
 /// occurrence; `?1` is an unknown of the checker and `huge` an overflow.

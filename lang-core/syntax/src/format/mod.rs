@@ -16,19 +16,19 @@
 mod expr;
 mod forms;
 mod items;
-mod outline;
 mod prec;
 mod printer;
 mod render;
+mod tree_dump;
 mod types;
 
 #[cfg(test)]
 mod tests;
 
-pub use outline::{dump_tree, same_meaning, same_tree};
 use pretty::Arena;
 use printer::{LayoutDoc, Printer};
 use render::{LineWriter, RenderedText};
+pub use tree_dump::{dump_tree, same_meaning, same_tree};
 
 use super::ast::{Item, Tree};
 use super::lexer::{Comment, LexedText, lex};

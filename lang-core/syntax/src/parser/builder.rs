@@ -9,7 +9,7 @@
 use chumsky::input::{Checkpoint, Cursor};
 use chumsky::inspector::Inspector;
 
-use super::tokens::{BalancedTokens, TokenClass, token_classes};
+use super::brackets::{BalancedTokens, TokenClass, token_classes};
 use super::{MAX_DEPTH, TokenStream};
 use crate::ast::{
     Expr, ExprId, Ident, IndexRange, IndexVar, Pat, PatId, SizeExpr, Subscript, SyntaxNode, Tree, TypeArg, TypeExpr,

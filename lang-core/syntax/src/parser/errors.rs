@@ -11,8 +11,8 @@ use chumsky::span::SimpleSpan;
 use chumsky::util::MaybeRef;
 
 use super::TokenStream;
+use super::brackets::TokenClass;
 use super::builder::TreeBuilder;
-use super::tokens::TokenClass;
 use super::{fixes, hints};
 use crate::lexer::Token;
 use crate::token::{Sym, Word};

@@ -3,15 +3,15 @@
 
 use chumsky::prelude::*;
 
+use super::brackets::TokenClass;
 use super::builder::TreeBuilder;
 use super::chain::{ChainOperand, Infix, PrefixedOperand, group};
-use super::errors::{ExpectedSet, GrammarMistake, SyntaxError};
-use super::forms::{forms, match_expr};
-use super::parts::{
+use super::combinators::{
     BoxedRule, GrammarRule, MapContext, RuleInput, bracketed_list, field, label, missing_name, sym, token, token_index,
     token_where, unlisted_sym,
 };
-use super::tokens::TokenClass;
+use super::errors::{ExpectedSet, GrammarMistake, SyntaxError};
+use super::forms::{forms, match_expr};
 use crate::ast::{CallArg, Expr, ExprId, Ident, PatId, Subscript, TypeId, UpdateTarget, WithUpdate};
 use crate::lexer::Token;
 use crate::ops::{BinOp, BinderKind, UnOp};

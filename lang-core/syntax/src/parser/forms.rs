@@ -3,15 +3,15 @@
 
 use chumsky::prelude::*;
 
+use super::brackets::TokenClass;
 use super::builder::TreeBuilder;
-use super::errors::{ExpectedSet, GrammarMistake, SyntaxError};
-use super::exprs::{alloc_error, alloc_expr};
-use super::parts::{
+use super::combinators::{
     BoxedRule, GrammarRule, RuleInput, assign_sym, bracketed_list, colon, keyword, lookahead, skip_until, sym, token,
     token_index, token_where, unlisted_sym, variable,
 };
+use super::errors::{ExpectedSet, GrammarMistake, SyntaxError};
+use super::exprs::{alloc_error, alloc_expr};
 use super::patterns::without_extents;
-use super::tokens::TokenClass;
 use crate::ast::{Arm, Expr, ExprId, IndexRange, IndexVar, LambdaParam, LetBind, Pat, PatId, TypeId};
 use crate::lexer::Token;
 use crate::ops::BinderKind;

@@ -6,15 +6,15 @@
 
 use chumsky::prelude::*;
 
+use super::brackets::TokenClass;
 use super::builder::TreeBuilder;
-use super::errors::{ExpectedSet, GrammarMistake, SyntaxError};
-use super::exprs::alloc_error;
-use super::forms::{let_function, let_without_tuple};
-use super::parts::{
+use super::combinators::{
     BoxedRule, GrammarRule, RuleInput, assign_sym, bracketed_list, lookahead, missing_name, name, skip_until, sym,
     token, token_index, token_where, unlisted_sym,
 };
-use super::tokens::TokenClass;
+use super::errors::{ExpectedSet, GrammarMistake, SyntaxError};
+use super::exprs::alloc_error;
+use super::forms::{let_function, let_without_tuple};
 use crate::ast::{
     Constraint, Ctor, Def, ExprId, Ident, Import, Item, Param, PatId, RuleDef as Derivative, TopLet, TypeBody, TypeDef,
     TypeExpr, TypeId,

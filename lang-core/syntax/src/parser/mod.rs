@@ -12,8 +12,10 @@
 //! its children; every span inside the text; one diagnostic for one mistake. The session parses
 //! each item of [`split`] with [`parse_split`].
 
+mod brackets;
 mod builder;
 mod chain;
+mod combinators;
 mod duplicates;
 mod errors;
 mod exprs;
@@ -21,18 +23,16 @@ mod fixes;
 mod forms;
 mod hints;
 mod items;
-mod parts;
 mod patterns;
-mod tokens;
 mod types;
 
 use chumsky::input::Stream;
 use chumsky::prelude::*;
 
+use self::brackets::{TokenClass, balance};
 use self::builder::TreeBuilder;
+use self::combinators::BoxedRule;
 use self::errors::{GrammarMistake, diagnostic};
-use self::parts::BoxedRule;
-use self::tokens::{TokenClass, balance};
 use super::ast::{Item, Tree};
 use super::lexer::{Comment, LexedText, SpannedToken, Token, lex};
 use super::split::{ItemKind, item_kind_at, split};
@@ -128,8 +128,8 @@ impl Grammar {
         pat.define(patterns::patterns(pat.clone()));
         ty.define(types::types(ty.clone(), sum.clone()));
         let both = exprs::expr_rules(expr.clone(), sum.clone(), ty.clone(), pat.clone());
-        expr.define(parts::depth_checked(both.expr));
-        sum.define(parts::depth_checked(both.sum));
+        expr.define(combinators::depth_checked(both.expr));
+        sum.define(combinators::depth_checked(both.sum));
         Self {
             item: items::items(expr.clone(), ty.clone(), pat).boxed(),
             expr: items::item_body(expr).map(Item::Do).boxed(),

@@ -3,11 +3,11 @@
 
 use chumsky::prelude::*;
 
-use super::errors::{ExpectedSet, GrammarMistake, SyntaxError};
-use super::parts::{
+use super::brackets::TokenClass;
+use super::combinators::{
     BoxedRule, GrammarRule, bracketed_list, depth_checked, field, name, token, token_where, unlisted_sym,
 };
-use super::tokens::TokenClass;
+use super::errors::{ExpectedSet, GrammarMistake, SyntaxError};
 use crate::ast::{Ident, Pat, PatId};
 use crate::lexer::Token;
 use crate::token::{Sym, Word};

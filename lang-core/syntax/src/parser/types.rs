@@ -3,12 +3,12 @@
 
 use chumsky::prelude::*;
 
-use super::errors::{ExpectedSet, GrammarMistake, SyntaxError};
-use super::parts::{
+use super::brackets::TokenClass;
+use super::combinators::{
     BoxedRule, GrammarRule, MapContext, RuleInput, bracketed_list, depth_checked, field, label, name, sym, token_index,
     token_where, unlisted_sym,
 };
-use super::tokens::TokenClass;
+use super::errors::{ExpectedSet, GrammarMistake, SyntaxError};
 use crate::ast::{Expr, ExprId, Ident, SizeExpr, TypeArg, TypeExpr, TypeId};
 use crate::token::Sym;
 use lang_base::Span;

@@ -7,7 +7,7 @@ mod incomplete;
 mod item_errors;
 mod lexing;
 mod limits;
-mod soup;
+mod robustness;
 mod splitting;
 mod trees;
 

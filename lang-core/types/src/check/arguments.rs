@@ -1,10 +1,10 @@
 //! **Argument checking.** Unifies arguments with the parameters of a callee, and explains
 //! mismatches of sizes.
 
-use super::super::tree::{Expr as Typed, TId};
+use super::super::tree::{TypedExpr as Typed, TypedId};
 use super::super::ty::{Signature, Type};
-use super::super::unify::{Goals, Mismatch, SizeWhy, has_meta};
-use super::Checker;
+use super::super::unify::{Mismatch, SizeGoals, SizeOrigin, has_meta};
+use super::TypeChecker;
 use lang_base::{Code, Diagnostic, GlobalName, Span};
 use lang_sizes::predicate::{Atom, Poly};
 use lang_syntax::ast::{Expr, ExprId};
@@ -13,18 +13,18 @@ use lang_syntax::ast::{Expr, ExprId};
 #[derive(Clone, Copy)]
 pub(super) enum ArgSource {
     Expr(ExprId),
-    Node(TId),
+    Node(TypedId),
 }
 
 /// Returns the expected type of an argument, from the known values of the arguments checked before
 /// it.
-type Wanted<'f, 'a> = dyn FnMut(&mut Checker<'a>, usize, &[Option<Poly>]) -> Type + 'f;
+type ExpectedArgType<'f, 'a> = dyn FnMut(&mut TypeChecker<'a>, usize, &[Option<Poly>]) -> Type + 'f;
 
 /// Receives the value of an argument on which sizes depend.
-type Solved<'f, 'a> = dyn FnMut(&mut Checker<'a>, usize, &Poly) + 'f;
+type ArgValueSink<'f, 'a> = dyn FnMut(&mut TypeChecker<'a>, usize, &Poly) + 'f;
 
-impl<'a> Checker<'a> {
-    pub(super) fn infer_args(&mut self, args: &[ArgSource]) -> Vec<TId> {
+impl<'a> TypeChecker<'a> {
+    pub(super) fn infer_args(&mut self, args: &[ArgSource]) -> Vec<TypedId> {
         args.iter()
             .map(|a| match a {
                 ArgSource::Expr(e) => self.infer(*e, None),
@@ -36,7 +36,7 @@ impl<'a> Checker<'a> {
     pub(super) fn arg_span(&self, a: ArgSource) -> Span {
         match a {
             ArgSource::Expr(e) => self.expr_span(e),
-            ArgSource::Node(n) => self.span(n),
+            ArgSource::Node(n) => self.node_span(n),
         }
     }
 
@@ -48,29 +48,29 @@ impl<'a> Checker<'a> {
     ///
     /// The signature, if the callee has one, shows whether mismatched arguments fit in each other's
     /// place. The callee's name, if it has one, serves to find another function that they fit.
-    pub(super) fn arguments(
+    pub(super) fn check_arguments(
         &mut self,
         args: &[ArgSource],
         signature: Option<(&Signature, Option<&GlobalName>)>,
         what: &dyn Fn(usize) -> String,
-        wanted: &mut Wanted<'_, 'a>,
+        wanted: &mut ExpectedArgType<'_, 'a>,
         dependent: &dyn Fn(usize) -> bool,
-        solved: &mut Solved<'_, 'a>,
-    ) -> Vec<TId> {
+        solved: &mut ArgValueSink<'_, 'a>,
+    ) -> Vec<TypedId> {
         let is_lambda = |this: &Self, a: &ArgSource| match a {
             ArgSource::Expr(e) => matches!(this.tree.exprs[*e].kind, Expr::Lambda(..)),
             ArgSource::Node(_) => false,
         };
         let (late, mut early): (Vec<usize>, Vec<usize>) =
             (0..args.len()).partition(|k| args.get(*k).is_some_and(|a| is_lambda(self, a)));
-        let mut nodes: Vec<Option<TId>> = vec![None; args.len()];
+        let mut nodes: Vec<Option<TypedId>> = vec![None; args.len()];
         let mut values: Vec<Option<Poly>> = vec![None; args.len()];
         // Sizes in the type of a function value's parameter may be the values of later parameters.
-        early.sort_by_key(|k| wanted(self, *k, &values).arguments().iter().any(|(around, _)| *around == 0));
-        let mut open: Vec<(usize, Goals)> = Vec::new();
+        early.sort_by_key(|k| wanted(self, *k, &values).free_arguments().iter().any(|(around, _)| *around == 0));
+        let mut open: Vec<(usize, SizeGoals)> = Vec::new();
         let mut targets: Vec<(usize, Type)> = Vec::new();
         // A mismatch is reported after the later arguments have determined their sizes too.
-        let mut unfit: Vec<(usize, TId, Mismatch)> = Vec::new();
+        let mut unfit: Vec<(usize, TypedId, Mismatch)> = Vec::new();
         for k in early.into_iter().chain(late) {
             let Some(a) = args.get(k) else { continue };
             let target = wanted(self, k, &values);
@@ -84,12 +84,12 @@ impl<'a> Checker<'a> {
                 Ok(goals) => open.push((k, goals)),
                 Err(m) => {
                     unfit.push((k, node, m));
-                    node = self.alloc(Typed::Error, target, self.span(node));
+                    node = self.alloc(Typed::Error, target, self.node_span(node));
                 }
             }
             if dependent(k) {
-                node = self.sized(node);
-                let value = self.sym(node).cloned();
+                node = self.bind_as_size(node);
+                let value = self.poly(node).cloned();
                 if let Some(p) = &value {
                     solved(self, k, p);
                 }
@@ -101,19 +101,19 @@ impl<'a> Checker<'a> {
                 *slot = Some(node);
             }
         }
-        self.settle(false);
-        let mut nodes: Vec<TId> = nodes.into_iter().flatten().collect();
+        self.settle_deferred(false);
+        let mut nodes: Vec<TypedId> = nodes.into_iter().flatten().collect();
         let mut given = nodes.clone();
         for (k, node, _) in &unfit {
             given.get_mut(*k).into_iter().for_each(|slot| *slot = *node);
         }
         let mut swapped = signature.filter(|_| !unfit.is_empty()).and_then(|(signature, _)| {
-            let pair = self.swapped(signature, &given)?;
-            Some((pair, Self::swapped_help(signature, pair)))
+            let pair = self.find_swap(signature, &given)?;
+            Some((pair, Self::swap_help(signature, pair)))
         });
         let pair = swapped.as_ref().map(|(pair, _)| *pair);
         let mut relative = match signature {
-            Some((_, Some(callee))) if pair.is_none() && !unfit.is_empty() => self.relative(callee, &given),
+            Some((_, Some(callee))) if pair.is_none() && !unfit.is_empty() => self.find_rank_variant(callee, &given),
             _ => None,
         };
         for (k, node, m) in unfit {
@@ -123,8 +123,8 @@ impl<'a> Checker<'a> {
             if one_of_two && swapped.is_none() {
                 continue;
             }
-            if let Some(mut d) = self.unfitting(&m, node, target, &what(k)) {
-                d = self.told_sizes(d, &m, k, &targets, args);
+            if let Some(mut d) = self.unfit_diagnostic(&m, node, target, &what(k)) {
+                d = self.explain_size_mismatch(d, &m, k, &targets, args);
                 if one_of_two && let Some((_, help)) = swapped.take() {
                     d = d.help(help);
                 }
@@ -141,9 +141,9 @@ impl<'a> Checker<'a> {
                 let mut left = Vec::new();
                 for (f, w) in std::mem::take(goals) {
                     let Err(m @ Mismatch::Size(..)) = self.metas.unify_size(&f, &w, &mut left) else { continue };
-                    let at = nodes.get(*k).map_or_else(Span::default, |n| self.span(*n));
+                    let at = nodes.get(*k).map_or_else(Span::default, |n| self.node_span(*n));
                     let d = Diagnostic::new(Code::E0300, at, format!("sizes do not fit for {}", what(*k)));
-                    self.report(self.told_sizes(d, &m, *k, &targets, args));
+                    self.report(self.explain_size_mismatch(d, &m, *k, &targets, args));
                 }
                 *goals = left;
             }
@@ -153,7 +153,7 @@ impl<'a> Checker<'a> {
         }
         if let Some(last) = nodes.last_mut() {
             for (k, goals) in open {
-                *last = self.with_goals(*last, goals, &what(k), Code::E0300);
+                *last = self.wrap_in_goal_checks(*last, goals, &what(k), Code::E0300);
             }
         }
         nodes
@@ -161,7 +161,7 @@ impl<'a> Checker<'a> {
 
     /// Adds to a mismatch of sizes in argument `k` the signature's notation of the expected size,
     /// and the arguments that determined it.
-    fn told_sizes(
+    fn explain_size_mismatch(
         &self,
         mut d: Diagnostic,
         m: &Mismatch,
@@ -182,7 +182,7 @@ impl<'a> Checker<'a> {
             return d;
         };
         let name = |id: u32| match self.metas.size_origin(id).1 {
-            SizeWhy::Param(name, _) => Some(name),
+            SizeOrigin::Param(name, _) => Some(name),
             _ => None,
         };
         let mut unknowns = Vec::new();

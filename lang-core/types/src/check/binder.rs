@@ -2,44 +2,44 @@
 
 use std::sync::Arc;
 
-use super::super::tree::{Expr as Typed, IndexRange as TypedRange, IndexVar as TypedVar, TId};
-use super::super::ty::{Class, Scalar, Type};
-use super::super::unify::{Mismatch, SizeWhy, has_meta};
+use super::super::tree::{TypedExpr as Typed, TypedId, TypedIndexRange as TypedRange, TypedIndexVar as TypedVar};
+use super::super::ty::{Scalar, Type, TypeClass};
+use super::super::unify::{Mismatch, SizeOrigin, has_meta};
 use super::scope::{Obligation, ScopeKind};
-use super::{Bare, Checker};
+use super::{BareIndex, TypeChecker};
 use lang_base::{Code, Diagnostic, Fix, Span};
 use lang_sizes::predicate::{Atom, LocalId, Poly};
 use lang_syntax::ast::{ExprId, Ident, IndexRange, IndexVar};
 use lang_syntax::ops::BinderKind;
 
 /// The index variables of a binder, after binding.
-pub(super) struct Indices {
+pub(super) struct BoundIndices {
     /// Their scope.
     pub(super) scope: usize,
     pub(super) vars: Vec<TypedVar>,
     pub(super) extents: Vec<Poly>,
 }
 
-impl Checker<'_> {
+impl TypeChecker<'_> {
     /// Enters the scope of a binder and binds its index variables.
     ///
     /// `hints` are the extents that the expected type prescribes. If `generates`, the extents
     /// become those of an array or a relation.
-    pub(super) fn index_vars(&mut self, vars: &[IndexVar], hints: &[Poly], generates: bool) -> Indices {
+    pub(super) fn bind_index_vars(&mut self, vars: &[IndexVar], hints: &[Poly], generates: bool) -> BoundIndices {
         let around = self.scopes.current;
         let mut runs = Vec::new();
-        let mut indices = Indices { scope: around, vars: Vec::new(), extents: Vec::new() };
+        let mut indices = BoundIndices { scope: around, vars: Vec::new(), extents: Vec::new() };
         for (k, v) in vars.iter().enumerate() {
             // The bounds of the first index are evaluated once, before the scope of the binder.
-            let bounds = self.bounds(&v.range);
+            let bounds = self.infer_bounds(&v.range);
             if k == 0 {
-                indices.scope = self.enter(ScopeKind::Binder);
+                indices.scope = self.enter_scope(ScopeKind::Binder);
             }
             let span = v.name.span;
-            let Some(l) = self.declared(span) else { continue };
-            let range = bounds.unwrap_or_else(|| TypedRange::Extent(self.extent_by_use(l, &v.name, hints.get(k))));
-            let (from, to, extent) = self.ends_of(&range);
-            self.bind(l, Type::I64, None);
+            let Some(l) = self.declared_local(span) else { continue };
+            let range = bounds.unwrap_or_else(|| TypedRange::Extent(self.fresh_bare_extent(l, &v.name, hints.get(k))));
+            let (from, to, extent) = self.range_facts(&range);
+            self.bind_local(l, Type::I64, None);
             let magnitude = match &range {
                 TypedRange::Extent(_) | TypedRange::Below(_) => Some(super::MAX_SIZE),
                 TypedRange::Range(..) => {
@@ -47,43 +47,43 @@ impl Checker<'_> {
                     of(&from).zip(of(&to)).map(|(a, b)| a.max(b))
                 }
             };
-            self.bounded(l, magnitude);
-            let i = self.atom(l);
+            self.set_magnitude(l, magnitude);
+            let i = self.local_size(l);
             from.iter().for_each(|from| self.scopes.assume_nonneg(i.sub(from)));
             to.iter().for_each(|to| self.scopes.assume_nonneg(to.sub(&i).add_constant(-1)));
-            runs.push(self.run(l, &range, from, to));
+            runs.push(self.full_range_index(l, &range, from, to));
             let at = match &v.range {
                 IndexRange::Bare => span,
                 IndexRange::Below(e) => self.expr_span(*e),
                 IndexRange::Range { from, to, .. } => self.expr_span(*from).to(self.expr_span(*to)),
             };
-            let o = Obligation::Extent { extent: extent.clone(), array: generates, span: at };
+            let o = Obligation::Extent { extent: extent.clone(), is_array: generates, span: at };
             self.obligations.push((around, o));
             indices.vars.push(TypedVar { local: l, range });
             indices.extents.push(extent);
         }
         if vars.is_empty() {
-            indices.scope = self.enter(ScopeKind::Binder);
+            indices.scope = self.enter_scope(ScopeKind::Binder);
         }
-        self.run_in_body(indices.scope, runs);
+        self.record_full_ranges(indices.scope, runs);
         indices
     }
 
     /// Infers the bounds of a range; `None` for a bare index, whose extent its uses determine.
-    fn bounds(&mut self, range: &IndexRange) -> Option<TypedRange> {
+    fn infer_bounds(&mut self, range: &IndexRange) -> Option<TypedRange> {
         match range {
             IndexRange::Bare => None,
-            IndexRange::Below(e) => Some(TypedRange::Below(self.bound(*e))),
+            IndexRange::Below(e) => Some(TypedRange::Below(self.infer_bound(*e))),
             IndexRange::Range { from, to, by } => {
-                let (a, b) = (self.bound(*from), self.bound(*to));
-                Some(TypedRange::Range(a, b, by.map(|s| self.bound(s))))
+                let (a, b) = (self.infer_bound(*from), self.infer_bound(*to));
+                Some(TypedRange::Range(a, b, by.map(|s| self.infer_bound(s))))
             }
         }
     }
 
     /// Creates the extent of a bare index, which its uses determine.
-    fn extent_by_use(&mut self, index: LocalId, name: &Ident, hint: Option<&Poly>) -> Poly {
-        let meta = self.metas.fresh_size(SizeWhy::Index(name.name.clone()), name.span);
+    fn fresh_bare_extent(&mut self, index: LocalId, name: &Ident, hint: Option<&Poly>) -> Poly {
+        let meta = self.metas.fresh_size(SizeOrigin::Index(name.name.clone()), name.span);
         if let Some(hint) = hint {
             let hint = self.metas.zonk_size(hint);
             // A metavariable of the context is solved by the body, rather than the reverse.
@@ -92,28 +92,34 @@ impl Checker<'_> {
             }
         }
         let scope = self.scopes.current;
-        self.bare.push(Bare { extent: meta.clone(), index, name: name.name.clone(), span: name.span, scope });
-        self.bare_locals.push((index, meta.clone()));
+        self.bare_indices.push(BareIndex {
+            extent: meta.clone(),
+            index,
+            name: name.name.clone(),
+            span: name.span,
+            scope,
+        });
+        self.bare_extents.push((index, meta.clone()));
         meta
     }
 
     /// Returns the start and the end of a range, if usable as facts, and its extent.
-    fn ends_of(&mut self, range: &TypedRange) -> (Option<Poly>, Option<Poly>, Poly) {
-        let poly = |n: TId| self.sym(n).cloned().unwrap_or_else(|| Poly::atom(Atom::Overflow));
-        let upper = |n: TId| self.faithful(n).and_then(|p| self.upper(p));
+    fn range_facts(&mut self, range: &TypedRange) -> (Option<Poly>, Option<Poly>, Poly) {
+        let poly = |n: TypedId| self.poly(n).cloned().unwrap_or_else(|| Poly::atom(Atom::Overflow));
+        let upper = |n: TypedId| self.faithful_poly(n).and_then(|p| self.upper_bound_fact(p));
         match range {
             TypedRange::Extent(p) => (Some(Poly::constant(0)), Some(p.clone()), p.clone()),
             TypedRange::Below(n) => (Some(Poly::constant(0)), upper(*n), poly(*n)),
             TypedRange::Range(a, b, by) => {
                 let width = poly(*b).sub(&poly(*a));
                 let stride = by.map(poly);
-                let ends = (self.faithful(*a).filter(|p| self.exact(p)).cloned(), upper(*b));
+                let ends = (self.faithful_poly(*a).filter(|p| self.is_exact(p)).cloned(), upper(*b));
                 let extent = match &stride {
                     None => width,
                     Some(s) => width.add(s).add_constant(-1).div(s).unwrap_or_else(|| Poly::atom(Atom::Overflow)),
                 };
                 if stride.and_then(|s| s.as_constant()).is_some_and(|c| c <= 0) {
-                    let d = Diagnostic::new(Code::E0511, self.span(*b), "a stride is at least 1");
+                    let d = Diagnostic::new(Code::E0511, self.node_span(*b), "a stride is at least 1");
                     self.report(d.help("to run downwards, count up and index from the end: `x[n - 1 - i]`"));
                 }
                 (ends.0, ends.1, extent)
@@ -122,11 +128,11 @@ impl Checker<'_> {
     }
 
     /// Infers the bound of a range: an `i64` with a polynomial value.
-    fn bound(&mut self, e: ExprId) -> TId {
+    fn infer_bound(&mut self, e: ExprId) -> TypedId {
         let node = self.infer(e, Some(&Type::I64));
         let t = self.metas.zonk(&self.nodes[node].ty);
         let node = if let Type::Scalar(Scalar::F64 | Scalar::F32) = t {
-            let span = self.span(node);
+            let span = self.node_span(node);
             self.report(
                 Diagnostic::new(Code::E0206, span, format!("the bound of a range is an `i64`, and this is a `{t}`"))
                     .help("`i64(…)` makes an integer, rounding towards zero; an integer literal has no point")
@@ -134,32 +140,30 @@ impl Checker<'_> {
             );
             self.alloc(Typed::Error, Type::I64, span)
         } else {
-            self.expect(node, &Type::I64, "the bound of a range")
+            self.require_type(node, &Type::I64, "the bound of a range")
         };
-        self.sized(node)
+        self.bind_as_size(node)
     }
 
     /// Returns the upper bound if it is usable as a fact. Its arithmetic must be exact, or able to
     /// wrap only downwards, which leaves the fact true.
-    fn upper(&self, p: &Poly) -> Option<Poly> {
-        let grows = p.terms().iter().all(|(m, c)| *c >= 0 && m.iter().all(|(a, _)| self.nonneg_atom(a)));
-        (grows || self.exact(p)).then(|| p.clone())
+    fn upper_bound_fact(&self, p: &Poly) -> Option<Poly> {
+        let grows = p.terms().iter().all(|(m, c)| *c >= 0 && m.iter().all(|(a, _)| self.is_nonneg_atom(a)));
+        (grows || self.is_exact(p)).then(|| p.clone())
     }
 
-    fn nonneg_atom(&self, a: &Atom) -> bool {
+    fn is_nonneg_atom(&self, a: &Atom) -> bool {
         use lang_resolve::LocalKind;
         match a {
-            Atom::Local(l, _) => {
-                self.resolved.locals.get(l.0 as usize).is_some_and(|d| {
-                    matches!(d.kind, LocalKind::ImplicitSize | LocalKind::ResultSize | LocalKind::Extent)
-                })
-            }
+            Atom::Local(l, _) => self.resolved.locals.get(l.0 as usize).is_some_and(|d| {
+                matches!(d.kind, LocalKind::ImplicitSize | LocalKind::ResultSize | LocalKind::NamedExtent)
+            }),
             _ => false,
         }
     }
 
     /// Infers a binder such as `sum i < n if p: e`.
-    pub(super) fn binder(
+    pub(super) fn infer_binder(
         &mut self,
         kind: BinderKind,
         vars: &[IndexVar],
@@ -167,12 +171,12 @@ impl Checker<'_> {
         body: ExprId,
         hint: Option<&Type>,
         span: Span,
-    ) -> TId {
-        let hint = hint.map(|h| self.metas.shallow(h));
+    ) -> TypedId {
+        let hint = hint.map(|h| self.metas.shallow_resolve(h));
         let (axes, inner) = self.binder_hints(kind, vars.len(), hint.as_ref());
         let generates = matches!(kind, BinderKind::For | BinderKind::Rel);
-        let (before, runs) = (self.locals.len(), self.runs.len());
-        let Indices { scope, vars, mut extents } = self.index_vars(vars, &axes, generates);
+        let (before, runs) = (self.locals.len(), self.full_range_indices.len());
+        let BoundIndices { scope, vars, mut extents } = self.bind_index_vars(vars, &axes, generates);
         if kind == BinderKind::Rel {
             self.relation_extents(&vars, &mut extents, before);
         }
@@ -190,22 +194,22 @@ impl Checker<'_> {
                     d.help("put the condition into the body, with `&&`")
                 });
             }
-            let p = self.check(p, &Type::BOOL, "a filter");
-            self.assume(p, true);
+            let p = self.check_expr(p, &Type::BOOL, "a filter");
+            self.assume_condition(p, true);
             p
         });
         // A filter skips indices, and `any` and `all` stop as soon as they know the answer.
         if filter.is_some() || matches!(kind, BinderKind::Any | BinderKind::All) {
-            self.runs.truncate(runs);
+            self.full_range_indices.truncate(runs);
         }
         let body = match kind {
             BinderKind::Any | BinderKind::All | BinderKind::Rel => {
-                self.check(body, &Type::BOOL, &format!("the body of `{}`", kind.keyword()))
+                self.check_expr(body, &Type::BOOL, &format!("the body of `{}`", kind.keyword()))
             }
             _ => self.infer(body, inner.as_ref()),
         };
         let ty = self.binder_type(kind, vars.len(), &extents, body);
-        self.leave(scope, &ty, span);
+        self.leave_scope(scope, &ty, span);
         self.alloc(Typed::Binder { kind, vars, filter, body }, ty, span)
     }
 
@@ -217,11 +221,11 @@ impl Checker<'_> {
                 TypedRange::Range(_, end, _) | TypedRange::Below(end) => end,
                 TypedRange::Extent(_) => continue,
             };
-            let Some(p) = self.sym(end).cloned() else { continue };
+            let Some(p) = self.poly(end).cloned() else { continue };
             let mut computed = false;
             p.for_each_atom(&mut |a| computed |= matches!(a, Atom::Local(l, _) if l.0 as usize >= before));
             if computed {
-                let at = self.span(end);
+                let at = self.node_span(end);
                 self.report(
                     Diagnostic::new(Code::E0303, at, "the extent of a relation is not known here")
                         .help("give it a name first: `let n = … in rel i < n: …`"),
@@ -237,7 +241,7 @@ impl Checker<'_> {
                 let mut axes = Vec::new();
                 let mut t = t.clone();
                 while axes.len() < count {
-                    match self.metas.shallow(&t) {
+                    match self.metas.shallow_resolve(&t) {
                         Type::Array(n, e) => {
                             axes.push(n);
                             t = (*e).clone();
@@ -253,18 +257,18 @@ impl Checker<'_> {
         }
     }
 
-    fn binder_type(&mut self, kind: BinderKind, count: usize, extents: &[Poly], body: TId) -> Type {
+    fn binder_type(&mut self, kind: BinderKind, count: usize, extents: &[Poly], body: TypedId) -> Type {
         let elem = self.nodes[body].ty.clone();
         match kind {
             BinderKind::For => Type::array(extents.iter().cloned(), elem),
             BinderKind::Sum | BinderKind::Prod => {
-                self.summable(&elem, kind, body);
+                self.check_summable(&elem, kind, body);
                 elem
             }
             BinderKind::Max | BinderKind::Min | BinderKind::Argmax | BinderKind::Argmin => {
-                let t = self.metas.shown(&elem);
+                let t = self.metas.with_defaults(&elem);
                 if matches!(t, Type::Array(..) | Type::Tuple(_) | Type::Record(_)) {
-                    let at = self.span(body);
+                    let at = self.node_span(body);
                     self.report(
                         Diagnostic::new(
                             Code::E0209,
@@ -273,9 +277,9 @@ impl Checker<'_> {
                         )
                         .help(format!("give an index for every axis: `{} i, j: a[i, j]`", kind.keyword())),
                     );
-                } else if let Err(Mismatch::Class(t, class)) = self.demand(&elem, Class::Num) {
-                    let at = self.span(body);
-                    self.class_error(&t, class, at);
+                } else if let Err(Mismatch::Class(t, class)) = self.require_class(&elem, TypeClass::Num) {
+                    let at = self.node_span(body);
+                    self.report_class_error(&t, class, at);
                 }
                 match (kind, count) {
                     (BinderKind::Max | BinderKind::Min, _) => elem,
@@ -290,17 +294,19 @@ impl Checker<'_> {
 
     /// Checks the element type of a `sum` or `prod`. Numbers, and arrays, tuples and records of
     /// them, have sums; only numbers have products.
-    fn summable(&mut self, t: &Type, kind: BinderKind, body: TId) {
-        let at = self.span(body);
-        match self.metas.shallow(t) {
-            Type::Array(_, elem) if kind == BinderKind::Sum => self.summable(&elem, kind, body),
-            Type::Tuple(items) if kind == BinderKind::Sum => items.iter().for_each(|t| self.summable(t, kind, body)),
+    fn check_summable(&mut self, t: &Type, kind: BinderKind, body: TypedId) {
+        let at = self.node_span(body);
+        match self.metas.shallow_resolve(t) {
+            Type::Array(_, elem) if kind == BinderKind::Sum => self.check_summable(&elem, kind, body),
+            Type::Tuple(items) if kind == BinderKind::Sum => {
+                items.iter().for_each(|t| self.check_summable(t, kind, body))
+            }
             Type::Record(fields) if kind == BinderKind::Sum => {
-                fields.iter().for_each(|(_, t)| self.summable(t, kind, body));
+                fields.iter().for_each(|(_, t)| self.check_summable(t, kind, body));
             }
             Type::Error => {}
             other => {
-                if let Err(Mismatch::Class(t, class)) = self.demand(&other, Class::Num) {
+                if let Err(Mismatch::Class(t, class)) = self.require_class(&other, TypeClass::Num) {
                     if t == Type::BOOL {
                         self.report(
                             Diagnostic::new(
@@ -311,7 +317,7 @@ impl Checker<'_> {
                             .help("to count, `sum i: [p] * 1`; to ask whether there is one, `any i: p`"),
                         );
                     } else {
-                        self.class_error(&t, class, at);
+                        self.report_class_error(&t, class, at);
                     }
                 }
             }

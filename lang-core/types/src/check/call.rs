@@ -3,38 +3,38 @@
 
 use std::sync::Arc;
 
-use super::super::info::{ParamKind, TypeInfo, TypeInfoBody};
-use super::super::lower::apply;
-use super::super::show::{arguments, stand_here};
-use super::super::tree::{Callee, Demand, Expr as Typed, Instance, Open, Special, TId};
-use super::super::ty::{Class, FunType, Scalar, Signature, SizeParam, SizeSource, Type, TypeArg};
-use super::super::unify::SizeWhy;
-use super::Checker;
+use super::super::lower::instantiate_type_body;
+use super::super::show::{argument_count, found_count};
+use super::super::tree::{Callee, Instantiation, OpenedExtent, SizeConstraint, TypedExpr as Typed, TypedForm, TypedId};
+use super::super::ty::{FunType, GenericArg, Scalar, Signature, SizeParam, SizeSource, Type, TypeClass};
+use super::super::type_info::{ParamKind, TypeInfo, TypeInfoBody};
+use super::super::unify::SizeOrigin;
+use super::TypeChecker;
 use super::arguments::ArgSource;
-use super::extents::{find_axis, has_extent, hidden};
+use super::extents::{find_axis, has_extent, hidden_extent_reason};
 use lang_base::{Code, Diagnostic, Fix, GlobalName, Name, Span};
 use lang_resolve::Res;
 use lang_resolve::builtin::Builtin;
+use lang_resolve::foreign_calls::{self, SourceArgument};
 use lang_resolve::forms::{Derivative, Form};
-use lang_resolve::habits::{self, Given};
 use lang_sizes::predicate::{Atom, Poly};
 use lang_syntax::ast::{CallArg, Expr, ExprId};
 
 /// An instantiated signature: the type for each type parameter, and the size for each size
 /// parameter.
-pub(super) struct Instantiated {
+pub(super) struct SignatureInstance {
     pub(super) types: Vec<Type>,
     pub(super) sizes: Vec<Poly>,
 }
 
-impl Instantiated {
-    pub(super) fn apply(&self, t: &Type) -> Type {
+impl SignatureInstance {
+    pub(super) fn apply_to(&self, t: &Type) -> Type {
         t.substitute(&|k| self.types.get(k as usize).cloned(), &|k| self.sizes.get(k as usize).cloned())
     }
 
     /// Like [`Self::apply`], but the values of `i64` parameters become parameters of a function
     /// type.
-    pub(super) fn in_function(&self, signature: &Signature, t: &Type) -> Type {
+    pub(super) fn apply_in_function(&self, signature: &Signature, t: &Type) -> Type {
         let t = t.map_sizes(&|p, depth| {
             p.substitute(&|a| match a {
                 Atom::SizeParam(k, _) => match signature.sizes.get(*k as usize)?.source {
@@ -44,64 +44,64 @@ impl Instantiated {
                 _ => None,
             })
         });
-        self.apply(&t)
+        self.apply_to(&t)
     }
 
     /// Returns the constraint that each implicit size is a valid extent, unless some argument has
     /// it as an extent.
-    pub(super) fn demands(&self, signature: &Signature, name: &str) -> Vec<(Poly, Demand, String)> {
+    pub(super) fn extent_constraints(&self, signature: &Signature, name: &str) -> Vec<(Poly, SizeConstraint, String)> {
         let solved = |k: u32, size: &SizeParam| {
             let atom = Poly::atom(Atom::SizeParam(k, size.name.clone()));
             size.source == SizeSource::Implicit && !signature.params.iter().any(|(_, t)| has_extent(t, &atom))
         };
         let sizes = (0..).zip(&signature.sizes).zip(&self.sizes).filter(|((k, size), _)| solved(*k, size));
         let what = |size: &SizeParam| format!("the size `{}` of `{name}`", size.name);
-        sizes.map(|((_, size), p)| (p.clone(), Demand::Size, what(size))).collect()
+        sizes.map(|((_, size), p)| (p.clone(), SizeConstraint::ValidExtent, what(size))).collect()
     }
 
     /// Returns the type and size arguments that the call passes.
-    pub(super) fn instance(&self, signature: &Signature) -> Instance {
+    pub(super) fn instantiation(&self, signature: &Signature) -> Instantiation {
         let implicit = signature.sizes.iter().zip(&self.sizes).filter(|(s, _)| s.source == SizeSource::Implicit);
-        Instance { types: self.types.clone(), sizes: implicit.map(|(_, p)| p.clone()).collect() }
+        Instantiation { types: self.types.clone(), sizes: implicit.map(|(_, p)| p.clone()).collect() }
     }
 }
 
 /// Returns the arguments as expressions still to be inferred.
-fn sources(args: &[CallArg]) -> Vec<ArgSource> {
+fn arg_sources(args: &[CallArg]) -> Vec<ArgSource> {
     args.iter().map(|a| ArgSource::Expr(a.value)).collect()
 }
 
 /// Returns whether the result type contains type parameters or sizes that the arguments determine.
-fn depends(result: &Type) -> bool {
+fn depends_on_arguments(result: &Type) -> bool {
     let (mut on_type, mut on_size) = (false, false);
     result.visit(&mut |t| on_type |= matches!(t, Type::Param(..)), &mut |p| on_size |= p.as_constant().is_none());
     on_type || on_size
 }
 
-impl<'a> Checker<'a> {
+impl<'a> TypeChecker<'a> {
     /// Instantiates a signature with fresh metavariables.
-    pub(super) fn instantiate(&mut self, signature: &Signature, name: &str, span: Span) -> Instantiated {
-        let types = signature.type_params.iter().map(|(_, class)| self.metas.fresh(*class, span)).collect();
+    pub(super) fn instantiate(&mut self, signature: &Signature, name: &str, span: Span) -> SignatureInstance {
+        let types = signature.type_params.iter().map(|(_, class)| self.metas.fresh_type(*class, span)).collect();
         let sizes = signature
             .sizes
             .iter()
-            .map(|s| self.metas.fresh_size(SizeWhy::Param(s.name.clone(), name.into()), span))
+            .map(|s| self.metas.fresh_size(SizeOrigin::Param(s.name.clone(), name.into()), span))
             .collect();
-        Instantiated { types, sizes }
+        SignatureInstance { types, sizes }
     }
 
     /// Checks a call expression.
-    pub(super) fn call(&mut self, callee: ExprId, args: &[CallArg], hint: Option<&Type>, span: Span) -> TId {
+    pub(super) fn infer_call(&mut self, callee: ExprId, args: &[CallArg], hint: Option<&Type>, span: Span) -> TypedId {
         let res = self.resolved.exprs.get(&callee).cloned();
         // If the parser could not read an argument, the number of arguments is unknown.
-        if self.any_hole(args.iter().map(|a| &a.value)) {
+        if self.has_unparsed(args.iter().map(|a| &a.value)) {
             if res.is_none() {
                 self.infer(callee, None);
             }
-            return self.call_unknown(&sources(args), span);
+            return self.infer_invalid_call(&arg_sources(args), span);
         }
         if let Some(Res::Derive(d)) = res {
-            return self.derive(d, args, None, span);
+            return self.infer_derivative(d, args, None, span);
         }
         if let Some((named, value)) = args.iter().find_map(|a| Some((a.name.as_ref()?, a.value)))
             && !matches!(res, Some(Res::Form(Form::Plot | Form::Load)))
@@ -118,20 +118,20 @@ impl<'a> Checker<'a> {
                 let message = format!("`{name}:` names no argument here");
                 self.report(Diagnostic::new(Code::E0217, named.span, message).help(help));
             }
-            return self.call_unknown(&sources(args), span);
+            return self.infer_invalid_call(&arg_sources(args), span);
         }
         if let Some(Res::Form(form)) = res {
-            return self.form(form, args, hint, span);
+            return self.infer_form(form, args, hint, span);
         }
-        let sources = sources(args);
+        let sources = arg_sources(args);
         // For a derivative that is applied at once, the arguments determine the types of a lambda's
         // parameters.
         if let Expr::Call(inner, inner_args) = &self.tree.exprs[callee].kind
             && let Some(Res::Derive(d)) = self.resolved.exprs.get(inner)
         {
-            return self.applied_derivative(*d, inner_args, self.expr_span(callee), &sources, span);
+            return self.infer_applied_derivative(*d, inner_args, self.expr_span(callee), &sources, span);
         }
-        self.apply_callee(callee, &sources, span)
+        self.infer_application(callee, &sources, span)
     }
 
     /// Returns whether an unresolved name occurs in the expression.
@@ -144,11 +144,11 @@ impl<'a> Checker<'a> {
     }
 
     /// Checks `x |> f`.
-    pub(super) fn pipe(&mut self, x: TId, f: ExprId, span: Span) -> TId {
+    pub(super) fn infer_pipe(&mut self, x: TypedId, f: ExprId, span: Span) -> TypedId {
         match self.resolved.exprs.get(&f) {
             Some(Res::Form(Form::Dbg)) => {
                 let ty = self.nodes[x].ty.clone();
-                self.alloc(Typed::Special(Special::Dbg, vec![x]), ty, span)
+                self.alloc(Typed::Form(TypedForm::Dbg, vec![x]), ty, span)
             }
             Some(Res::Form(form)) => {
                 let name = form.name();
@@ -158,70 +158,75 @@ impl<'a> Checker<'a> {
                 );
                 self.error_node(span)
             }
-            _ => self.apply_callee(f, &[ArgSource::Node(x)], span),
+            _ => self.infer_application(f, &[ArgSource::Node(x)], span),
         }
     }
 
-    fn apply_callee(&mut self, callee: ExprId, args: &[ArgSource], span: Span) -> TId {
+    fn infer_application(&mut self, callee: ExprId, args: &[ArgSource], span: Span) -> TypedId {
         match self.resolved.exprs.get(&callee).cloned() {
             Some(Res::Def(global)) => match self.env.signature(&global) {
                 Some(signature) => {
                     let callee = |instance| Callee::Def(global.clone(), instance);
-                    self.call_signature(&signature, (&global.name, Some(&global)), callee, args, span)
+                    self.infer_signature_call(&signature, (&global.name, Some(&global)), callee, args, span)
                 }
-                None => self.call_unknown(args, span),
+                None => self.infer_invalid_call(args, span),
             },
-            Some(Res::Builtin(builtin)) => match self.env.builtin(builtin) {
+            Some(Res::Builtin(builtin)) => match self.env.builtin_signature(builtin) {
                 Some(signature) => {
                     let callee = |instance| Callee::Builtin(builtin, instance);
-                    let call = self.call_signature(&signature, (builtin.name(), None), callee, args, span);
+                    let call = self.infer_signature_call(&signature, (builtin.name(), None), callee, args, span);
                     // The value of `len(x)` is an extent of the type of `x`.
                     if let (Builtin::Len, Typed::Call { callee: Callee::Builtin(_, instance), .. }) =
                         (builtin, &self.nodes[call].kind)
                         && let Some(n) = instance.sizes.first().map(|n| self.metas.zonk_size(n))
                     {
-                        self.set_sym(call, n);
+                        self.set_poly(call, n);
                     }
                     call
                 }
-                None => self.call_unknown(args, span),
+                None => self.infer_invalid_call(args, span),
             },
             Some(Res::Scalar(f)) => {
                 let nodes = self.infer_args(args);
                 if nodes.len() != f.arity() {
-                    let (wanted, there) = (arguments(f.arity()), stand_here(nodes.len()));
+                    let (wanted, there) = (argument_count(f.arity()), found_count(nodes.len()));
                     let mut d =
                         Diagnostic::new(Code::E0201, span, format!("`{}` takes {wanted}, and {there}", f.name()));
                     if matches!(f.name(), "max" | "min") && nodes.len() == 1 {
                         d = d.help(format!("the {0} of an array is `{0} i: x[i]`", f.name()));
-                        if let (Some(habit), [ArgSource::Expr(arg)]) = (habits::find(habits::METHODS, f.name()), args) {
-                            let given = Given { span: self.expr_span(*arg), plain: habits::is_plain(self.tree, *arg) };
+                        if let (Some(habit), [ArgSource::Expr(arg)]) =
+                            (foreign_calls::find_foreign_call(foreign_calls::FOREIGN_METHODS, f.name()), args)
+                        {
+                            let given = SourceArgument {
+                                span: self.expr_span(*arg),
+                                is_plain: foreign_calls::is_plain(self.tree, *arg),
+                            };
                             d.fixes = habit.fixes(span, &[given]);
                         }
                     }
-                    if let Some(help) = other_arity(f.name(), nodes.len()) {
+                    if let Some(help) = arity_help(f.name(), nodes.len()) {
                         d = d.help(help);
                     }
                     self.report(d);
                     return self.error_node(span);
                 }
-                self.scalar_call(f, nodes, span)
+                self.infer_scalar_call(f, nodes, span)
             }
             Some(Res::Convert(to)) => {
                 let nodes = self.infer_args(args);
                 match nodes.as_slice() {
-                    [one] => self.convert(to, *one, span),
+                    [one] => self.infer_conversion(to, *one, span),
                     _ => {
-                        self.error(
+                        self.report_error(
                             Code::E0201,
                             span,
-                            format!("`{}` converts 1 argument, and {}", to.name(), stand_here(nodes.len())),
+                            format!("`{}` converts 1 argument, and {}", to.name(), found_count(nodes.len())),
                         );
                         self.error_node(span)
                     }
                 }
             }
-            Some(Res::Ctor(ty, k)) => self.call_ctor(&ty, k, args, span),
+            Some(Res::Ctor(ty, k)) => self.infer_ctor_call(&ty, k, args, span),
             Some(Res::Const(c)) => {
                 self.infer_args(args);
                 self.report(
@@ -234,7 +239,7 @@ impl<'a> Checker<'a> {
                 );
                 self.error_node(span)
             }
-            Some(Res::Error) => self.call_unknown(args, span),
+            Some(Res::Error) => self.infer_invalid_call(args, span),
             _ => {
                 let mut inner = callee;
                 while let Expr::Paren(e) = self.tree.exprs[inner].kind {
@@ -243,40 +248,40 @@ impl<'a> Checker<'a> {
                 if let Expr::Lambda(..) = self.tree.exprs[inner].kind {
                     // The lambda's parameters take the types of the arguments.
                     let nodes = self.infer_args(args);
-                    let result = self.metas.fresh(Class::Any, span);
+                    let result = self.metas.fresh_type(TypeClass::Any, span);
                     let params = nodes.iter().map(|n| (None, self.nodes[*n].ty.clone())).collect();
                     let hint = Type::Fun(Arc::new(FunType { params, result }));
                     let f = self.infer(inner, Some(&hint));
                     let args: Vec<ArgSource> = nodes.into_iter().map(ArgSource::Node).collect();
-                    return self.call_value(f, &args, span);
+                    return self.infer_value_call(f, &args, span);
                 }
                 let f = self.infer(callee, None);
-                self.call_value(f, args, span)
+                self.infer_value_call(f, args, span)
             }
         }
     }
 
     /// Checks the arguments of a callee that has errors of its own.
-    fn call_unknown(&mut self, args: &[ArgSource], span: Span) -> TId {
+    fn infer_invalid_call(&mut self, args: &[ArgSource], span: Span) -> TypedId {
         self.infer_args(args);
         self.error_node(span)
     }
 
-    fn call_signature(
+    fn infer_signature_call(
         &mut self,
         signature: &Signature,
         (name, global): (&str, Option<&GlobalName>),
-        callee: impl FnOnce(Instance) -> Callee,
+        callee: impl FnOnce(Instantiation) -> Callee,
         args: &[ArgSource],
         span: Span,
-    ) -> TId {
+    ) -> TypedId {
         if args.len() != signature.params.len() {
-            let (wanted, there) = (arguments(signature.params.len()), stand_here(args.len()));
+            let (wanted, there) = (argument_count(signature.params.len()), found_count(args.len()));
             self.report(
                 Diagnostic::new(Code::E0201, span, format!("`{name}` takes {wanted}, and {there}"))
                     .help(format!("its signature is `{name}{signature}`")),
             );
-            return self.call_unknown(args, span);
+            return self.infer_invalid_call(args, span);
         }
         let inst = self.instantiate(signature, name, span);
         let what =
@@ -285,11 +290,11 @@ impl<'a> Checker<'a> {
             |k: usize| signature.sizes.iter().position(|s| matches!(s.source, SizeSource::Param(p) if p as usize == k));
         // Checks that a size passed by value equals the size that the other arguments determine.
         let mut given = Vec::new();
-        let mut nodes = self.arguments(
+        let mut nodes = self.check_arguments(
             args,
             Some((signature, global)),
             &what,
-            &mut |_, k, _| signature.params.get(k).map_or(Type::Error, |(_, t)| inst.apply(t)),
+            &mut |_, k, _| signature.params.get(k).map_or(Type::Error, |(_, t)| inst.apply_to(t)),
             &|k| size_of(k).is_some(),
             &mut |this, k, value| {
                 if let Some(meta) = size_of(k).and_then(|s| inst.sizes.get(s)) {
@@ -309,57 +314,66 @@ impl<'a> Checker<'a> {
                     }
                     for (found, wanted) in goals {
                         // The solved size and the passed value must agree at run time.
-                        given.push((wanted, Demand::Equal(found), what(k)));
+                        given.push((wanted, SizeConstraint::Equal(found), what(k)));
                     }
                 }
             },
         );
         if let Some(last) = nodes.last_mut() {
-            given.extend(inst.demands(signature, name));
-            *last = self.with_checks(*last, given, Code::E0300);
+            given.extend(inst.extent_constraints(signature, name));
+            *last = self.wrap_in_size_checks(*last, given, Code::E0300);
         }
         // Opens the extents that only the result determines.
         let mut opens = Vec::new();
-        let shape = inst.apply(&signature.result);
+        let shape = inst.apply_to(&signature.result);
         for (s, meta) in signature.sizes.iter().zip(&inst.sizes) {
             if s.source == SizeSource::Result {
                 let l = self.fresh_extent(&s.name, span);
-                let atom = self.atom(l);
+                let atom = self.local_size(l);
                 self.scopes.assume_nonneg(atom.clone());
                 let _ = self.metas.unify_size(meta, &atom, &mut Vec::new());
                 match find_axis(&shape, meta) {
-                    Some((path, axis)) => opens.push(Open { path, axis, local: l }),
-                    None => self.error(
+                    Some((path, axis)) => opens.push(OpenedExtent { path, axis, local: l }),
+                    None => self.report_error(
                         Code::E0310,
                         span,
-                        format!("the extent `{}` of the result of `{name}` {}", s.name, hidden(&shape, meta)),
+                        format!(
+                            "the extent `{}` of the result of `{name}` {}",
+                            s.name,
+                            hidden_extent_reason(&shape, meta)
+                        ),
                     ),
                 }
             }
         }
         // An argument that does not fit may have determined any part of the result type.
         let unfit = nodes.iter().any(|n| self.nodes[*n].kind == Typed::Error);
-        let ty = if unfit && depends(&signature.result) { Type::Error } else { self.metas.zonk(&shape) };
-        let call = self.alloc(Typed::Call { callee: callee(inst.instance(signature)), args: nodes }, ty.clone(), span);
+        let ty = if unfit && depends_on_arguments(&signature.result) { Type::Error } else { self.metas.zonk(&shape) };
+        let call =
+            self.alloc(Typed::Call { callee: callee(inst.instantiation(signature)), args: nodes }, ty.clone(), span);
         if opens.is_empty() { call } else { self.alloc(Typed::Opened(opens, call), ty, span) }
     }
 
-    fn call_ctor(&mut self, ty: &GlobalName, k: u32, args: &[ArgSource], span: Span) -> TId {
-        let Some(info) = self.env.type_info(ty) else { return self.call_unknown(args, span) };
-        let TypeInfoBody::Sum(ctors) = &info.body else { return self.call_unknown(args, span) };
-        let Some(ctor) = ctors.get(k as usize) else { return self.call_unknown(args, span) };
+    fn infer_ctor_call(&mut self, ty: &GlobalName, k: u32, args: &[ArgSource], span: Span) -> TypedId {
+        let Some(info) = self.env.type_info(ty) else { return self.infer_invalid_call(args, span) };
+        let TypeInfoBody::Sum(ctors) = &info.body else { return self.infer_invalid_call(args, span) };
+        let Some(ctor) = ctors.get(k as usize) else { return self.infer_invalid_call(args, span) };
         if args.len() != ctor.args.len() {
-            let (wanted, there) = (arguments(ctor.args.len()), stand_here(args.len()));
-            self.error(Code::E0201, span, format!("the constructor `{}` takes {wanted}, and {there}", ctor.name));
-            return self.call_unknown(args, span);
+            let (wanted, there) = (argument_count(ctor.args.len()), found_count(args.len()));
+            self.report_error(
+                Code::E0201,
+                span,
+                format!("the constructor `{}` takes {wanted}, and {there}", ctor.name),
+            );
+            return self.infer_invalid_call(args, span);
         }
-        let params = self.fresh_params(&info, &ctor.name, span);
+        let params = self.fresh_type_args(&info, &ctor.name, span);
         let what = |k: usize| format!("argument {} of `{}`", k + 1, ctor.name);
-        let nodes = self.arguments(
+        let nodes = self.check_arguments(
             args,
             None,
             &what,
-            &mut |_, k, _| ctor.args.get(k).map_or(Type::Error, |t| apply(t, &params)),
+            &mut |_, k, _| ctor.args.get(k).map_or(Type::Error, |t| instantiate_type_body(t, &params)),
             &|_| false,
             &mut |_, _, _| {},
         );
@@ -368,37 +382,39 @@ impl<'a> Checker<'a> {
     }
 
     /// Creates metavariables for the parameters of a type definition.
-    pub(super) fn fresh_params(&mut self, info: &TypeInfo, of: &str, span: Span) -> Vec<TypeArg> {
+    pub(super) fn fresh_type_args(&mut self, info: &TypeInfo, of: &str, span: Span) -> Vec<GenericArg> {
         info.params
             .iter()
             .map(|(name, kind)| match kind {
-                ParamKind::Type => TypeArg::Type(self.metas.fresh(Class::Any, span)),
-                ParamKind::Size => TypeArg::Size(self.metas.fresh_size(SizeWhy::Param(name.clone(), of.into()), span)),
+                ParamKind::Type => GenericArg::Type(self.metas.fresh_type(TypeClass::Any, span)),
+                ParamKind::Size => {
+                    GenericArg::Size(self.metas.fresh_size(SizeOrigin::Param(name.clone(), of.into()), span))
+                }
             })
             .collect()
     }
 
     /// Infers a constructor used as a value: data if it takes no arguments, else a function.
-    pub(super) fn ctor_value(&mut self, ty: &GlobalName, k: u32, span: Span) -> TId {
+    pub(super) fn infer_ctor_value(&mut self, ty: &GlobalName, k: u32, span: Span) -> TypedId {
         let Some(info) = self.env.type_info(ty) else { return self.error_node(span) };
         let TypeInfoBody::Sum(ctors) = &info.body else { return self.error_node(span) };
         let Some(ctor) = ctors.get(k as usize) else { return self.error_node(span) };
-        let params = self.fresh_params(&info, &ctor.name, span);
+        let params = self.fresh_type_args(&info, &ctor.name, span);
         let data = Type::Data(ty.clone(), params.clone().into());
         let t = if ctor.args.is_empty() {
             data
         } else {
-            let args = ctor.args.iter().map(|t| (None, apply(t, &params))).collect();
+            let args = ctor.args.iter().map(|t| (None, instantiate_type_body(t, &params))).collect();
             Type::Fun(Arc::new(FunType { params: args, result: data }))
         };
         self.alloc(Typed::CtorValue(ty.clone(), k), t, span)
     }
 
     /// Returns the short notation of a function value: a definition, or a derivative of one.
-    fn function_name(&self, f: TId) -> Option<String> {
+    fn function_name(&self, f: TypedId) -> Option<String> {
         match &self.nodes[f].kind {
             Typed::DefValue(global, _) => Some(global.name.to_string()),
-            Typed::Special(Special::Derive(operator, _), of) => {
+            Typed::Form(TypedForm::Derive(operator, _), of) => {
                 Some(format!("{}({})", operator.name(), self.function_name(*of.first()?)?))
             }
             _ => None,
@@ -406,30 +422,30 @@ impl<'a> Checker<'a> {
     }
 
     /// Checks a call of a function value, or a membership test of a relation.
-    pub(super) fn call_value(&mut self, f: TId, args: &[ArgSource], span: Span) -> TId {
-        match self.ty(f) {
+    pub(super) fn infer_value_call(&mut self, f: TypedId, args: &[ArgSource], span: Span) -> TypedId {
+        match self.node_type(f) {
             Type::Fun(fun) => {
                 if fun.params.len() != args.len() {
                     let shown = self.metas.zonk(&Type::Fun(fun.clone()));
-                    self.error(
+                    self.report_error(
                         Code::E0201,
                         span,
-                        format!("this function has type `{shown}`, and {}", stand_here(args.len())),
+                        format!("this function has type `{shown}`, and {}", found_count(args.len())),
                     );
-                    return self.call_unknown(args, span);
+                    return self.infer_invalid_call(args, span);
                 }
-                let used = used_args(&fun);
+                let used = size_arguments(&fun);
                 let called = self.function_name(f).map_or("this function".to_owned(), |name| format!("`{name}`"));
                 let what = |k: usize| match fun.params.get(k) {
                     Some((Some(name), _)) => format!("argument `{name}` of {called}"),
                     _ => format!("argument {} of {called}", k + 1),
                 };
                 let mut known = Vec::new();
-                let nodes = self.arguments(
+                let nodes = self.check_arguments(
                     args,
                     None,
                     &what,
-                    &mut |_, k, values| fun.params.get(k).map_or(Type::Error, |(_, t)| t.with_arguments(values)),
+                    &mut |_, k, values| fun.params.get(k).map_or(Type::Error, |(_, t)| t.substitute_arguments(values)),
                     &|k| used.contains(&k),
                     &mut |_, k, p| known.push((k, p.clone())),
                 );
@@ -439,7 +455,7 @@ impl<'a> Checker<'a> {
                         *v = Some(p);
                     }
                 }
-                let ty = fun.result.with_arguments(&values);
+                let ty = fun.result.substitute_arguments(&values);
                 self.alloc(Typed::Call { callee: Callee::Value(f), args: nodes }, ty, span)
             }
             Type::Rel(dims) => {
@@ -447,20 +463,20 @@ impl<'a> Checker<'a> {
                 for (k, a) in args.iter().enumerate() {
                     nodes.push(match a {
                         ArgSource::Expr(e) => {
-                            let n = self.check(*e, &Type::I64, "an index of a relation");
-                            if let (Some(p), Some(extent)) = (self.sym(n).cloned(), dims.get(k)) {
-                                self.stands_alone(*e, &p, extent, self.expr_span(*e));
+                            let n = self.check_expr(*e, &Type::I64, "an index of a relation");
+                            if let (Some(p), Some(extent)) = (self.poly(n).cloned(), dims.get(k)) {
+                                self.record_bare_subscript(*e, &p, extent, self.expr_span(*e));
                             }
                             n
                         }
-                        ArgSource::Node(n) => self.expect(*n, &Type::I64, "an index of a relation"),
+                        ArgSource::Node(n) => self.require_type(*n, &Type::I64, "an index of a relation"),
                     });
                 }
                 if dims.len() != args.len() {
-                    self.error(
+                    self.report_error(
                         Code::E0201,
                         span,
-                        format!("this relation takes {} indices, and {}", dims.len(), stand_here(args.len())),
+                        format!("this relation takes {} indices, and {}", dims.len(), found_count(args.len())),
                     );
                     return self.error_node(span);
                 }
@@ -469,15 +485,15 @@ impl<'a> Checker<'a> {
             t if self.metas.is_unknown(&t) => {
                 let nodes = self.infer_args(args);
                 let params = nodes.iter().map(|n| (None, self.nodes[*n].ty.clone())).collect();
-                let result = self.metas.fresh(Class::Any, span);
+                let result = self.metas.fresh_type(TypeClass::Any, span);
                 let wanted = Type::Fun(Arc::new(FunType { params, result: result.clone() }));
-                let f = self.expect(f, &wanted, "what is called here");
+                let f = self.require_type(f, &wanted, "what is called here");
                 self.alloc(Typed::Call { callee: Callee::Value(f), args: nodes }, result, span)
             }
-            Type::Error => self.call_unknown(args, span),
+            Type::Error => self.infer_invalid_call(args, span),
             t => {
-                let t = self.metas.shown(&t);
-                let at = self.span(f);
+                let t = self.metas.with_defaults(&t);
+                let at = self.node_span(f);
                 let mut d = Diagnostic::new(Code::E0202, at, format!("this has type `{t}` and is no function"));
                 d = match t {
                     Type::Array(..) => {
@@ -485,7 +501,7 @@ impl<'a> Checker<'a> {
                             .iter()
                             .map(|arg| match arg {
                                 ArgSource::Expr(e) => self.expr_span(*e),
-                                ArgSource::Node(node) => self.span(*node),
+                                ArgSource::Node(node) => self.node_span(*node),
                             })
                             .collect();
                         let d = d.help("an element of an array is `x[i]`, with brackets");
@@ -501,27 +517,34 @@ impl<'a> Checker<'a> {
                     _ => d,
                 };
                 self.report(d);
-                self.call_unknown(args, span)
+                self.infer_invalid_call(args, span)
             }
         }
     }
 
-    fn applied_derivative(&mut self, d: Derivative, of: &[CallArg], at: Span, args: &[ArgSource], span: Span) -> TId {
+    fn infer_applied_derivative(
+        &mut self,
+        d: Derivative,
+        of: &[CallArg],
+        at: Span,
+        args: &[ArgSource],
+        span: Span,
+    ) -> TypedId {
         let is_lambda = of.first().is_some_and(|a| matches!(self.tree.exprs[a.value].kind, Expr::Lambda(..)));
         if !is_lambda {
-            let f = self.derive(d, of, None, at);
-            return self.call_value(f, args, span);
+            let f = self.infer_derivative(d, of, None, at);
+            return self.infer_value_call(f, args, span);
         }
         let nodes = self.infer_args(args);
         let sources: Vec<ArgSource> = nodes.iter().map(|n| ArgSource::Node(*n)).collect();
         let types: Vec<Type> = nodes.iter().map(|n| self.nodes[*n].ty.clone()).collect();
-        let f = self.derive(d, of, Some(&types), at);
-        self.call_value(f, &sources, span)
+        let f = self.infer_derivative(d, of, Some(&types), at);
+        self.infer_value_call(f, &sources, span)
     }
 }
 
 /// Returns help for a scalar function that is applied to this number of arguments.
-fn other_arity(name: &str, given: usize) -> Option<String> {
+fn arity_help(name: &str, given: usize) -> Option<String> {
     match (name, given) {
         ("round" | "floor" | "ceil" | "trunc", 2) => {
             Some("to so many digits after the point a number is rounded by `round_to(x, 2)`".to_owned())
@@ -535,7 +558,7 @@ fn other_arity(name: &str, given: usize) -> Option<String> {
 }
 
 /// Returns the `i64` parameters of a function type that its sizes mention.
-fn used_args(fun: &FunType) -> Vec<usize> {
+fn size_arguments(fun: &FunType) -> Vec<usize> {
     let mut used = Vec::new();
     let whole = Type::Fun(Arc::new(fun.clone()));
     // The depth is ignored, because an extra parameter only receives an unneeded name.

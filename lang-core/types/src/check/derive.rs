@@ -3,46 +3,50 @@
 
 use std::sync::Arc;
 
-use super::super::tree::{Expr as Typed, Special, TId};
-use super::super::ty::{Class, FunType, Scalar, Type};
-use super::Checker;
+use super::super::tree::{TypedExpr as Typed, TypedForm, TypedId};
+use super::super::ty::{FunType, Scalar, Type, TypeClass};
+use super::TypeChecker;
 use lang_base::{Code, Diagnostic, Name, Span};
 use lang_resolve::Res;
 use lang_resolve::forms::Derivative;
 use lang_syntax::ast::{CallArg, Expr, Item, Pat};
 
 /// Returns the tangent type of a type, which is also its cotangent type.
-pub fn tangent(t: &Type) -> Type {
+pub fn tangent_type(t: &Type) -> Type {
     match t {
         Type::Scalar(Scalar::F64 | Scalar::F32) | Type::Param(..) | Type::Meta(_) | Type::Error | Type::Data(..) => {
             t.clone()
         }
         Type::Scalar(_) | Type::Str | Type::Fun(_) | Type::Rel(_) => Type::unit(),
-        Type::Array(n, e) => match tangent(e) {
+        Type::Array(n, e) => match tangent_type(e) {
             t if t == Type::unit() => t,
             t => Type::Array(n.clone(), Arc::new(t)),
         },
-        Type::Tuple(items) => Type::Tuple(items.iter().map(tangent).collect()),
-        Type::Record(fields) => Type::Record(fields.iter().map(|(n, t)| (n.clone(), tangent(t))).collect()),
+        Type::Tuple(items) => Type::Tuple(items.iter().map(tangent_type).collect()),
+        Type::Record(fields) => Type::Record(fields.iter().map(|(n, t)| (n.clone(), tangent_type(t))).collect()),
     }
 }
 
 /// Returns the type of the blocks of a Jacobian, or `None` if the types have none. A block has the
 /// axes of the output, then those of the input. The blocks are nested in the structure of the
 /// output, then of the input.
-pub(super) fn blocks(output: &Type, input: &Type) -> Option<Type> {
+pub(super) fn jacobian_type(output: &Type, input: &Type) -> Option<Type> {
     match (output, input) {
         (Type::Error, _) | (_, Type::Error) => Some(Type::Error),
-        (Type::Tuple(items), _) => Some(Type::Tuple(items.iter().map(|t| blocks(t, input)).collect::<Option<_>>()?)),
-        (Type::Record(fields), _) => {
-            Some(Type::Record(fields.iter().map(|(n, t)| Some((n.clone(), blocks(t, input)?))).collect::<Option<_>>()?))
+        (Type::Tuple(items), _) => {
+            Some(Type::Tuple(items.iter().map(|t| jacobian_type(t, input)).collect::<Option<_>>()?))
         }
-        (_, Type::Tuple(items)) => Some(Type::Tuple(items.iter().map(|t| blocks(output, t)).collect::<Option<_>>()?)),
+        (Type::Record(fields), _) => Some(Type::Record(
+            fields.iter().map(|(n, t)| Some((n.clone(), jacobian_type(t, input)?))).collect::<Option<_>>()?,
+        )),
+        (_, Type::Tuple(items)) => {
+            Some(Type::Tuple(items.iter().map(|t| jacobian_type(output, t)).collect::<Option<_>>()?))
+        }
         (_, Type::Record(fields)) => Some(Type::Record(
-            fields.iter().map(|(n, t)| Some((n.clone(), blocks(output, t)?))).collect::<Option<_>>()?,
+            fields.iter().map(|(n, t)| Some((n.clone(), jacobian_type(output, t)?))).collect::<Option<_>>()?,
         )),
         _ => {
-            let ((rows, out), (columns, inp)) = (output.peel(), input.peel());
+            let ((rows, out), (columns, inp)) = (output.split_array(), input.split_array());
             // An unknown type is assumed to be real; [`Checker::check_derivatives`] checks it when
             // it is known.
             let real =
@@ -59,10 +63,10 @@ pub(super) fn blocks(output: &Type, input: &Type) -> Option<Type> {
     }
 }
 
-impl Checker<'_> {
+impl TypeChecker<'_> {
     /// Returns help for `grad(f, x)`: `wrt:` names the parameter to differentiate by, and the point
     /// follows in its own parentheses.
-    fn misplaced_wrt(&self, d: Derivative, plain: &[&CallArg], alone: bool) -> Option<String> {
+    fn misplaced_wrt_help(&self, d: Derivative, plain: &[&CallArg], alone: bool) -> Option<String> {
         let [f, rest @ ..] = plain else { return None };
         let Expr::Name(function) = &self.tree.exprs[f.value].kind else { return None };
         let text = |arg: &&CallArg| match &self.tree.exprs[arg.value].kind {
@@ -93,14 +97,20 @@ impl Checker<'_> {
 
     /// Infers `grad(f, wrt: x)`, a function. `hint` holds the types of the arguments that it is
     /// applied to.
-    pub(super) fn derive(&mut self, d: Derivative, args: &[CallArg], hint: Option<&[Type]>, span: Span) -> TId {
+    pub(super) fn infer_derivative(
+        &mut self,
+        d: Derivative,
+        args: &[CallArg],
+        hint: Option<&[Type]>,
+        span: Span,
+    ) -> TypedId {
         let (named, plain): (Vec<&CallArg>, Vec<&CallArg>) = args.iter().partition(|a| a.name.is_some());
         let [f] = plain.as_slice() else {
             let message = match plain.len() {
                 0 => format!("`{}` takes a function, and none stands here", d.name()),
                 many => format!("`{}` takes one function, and {many} arguments stand here", d.name()),
             };
-            let help = self.misplaced_wrt(d, &plain, named.is_empty());
+            let help = self.misplaced_wrt_help(d, &plain, named.is_empty());
             let help = help.unwrap_or_else(|| format!("its result is a function: `{}(f)(…)`; {}", d.name(), d.doc()));
             self.report(Diagnostic::new(Code::E0214, span, message).help(help));
             return self.error_node(span);
@@ -108,7 +118,7 @@ impl Checker<'_> {
         // A lambda's parameters take the types of the point of differentiation.
         let point = hint.map(|types| match (d, types.first()) {
             (Derivative::Jvp | Derivative::Jvp2 | Derivative::Vjp | Derivative::Vjp2 | Derivative::Hvp, Some(t)) => {
-                match (&self.tree.exprs[f.value].kind, self.metas.shallow(t)) {
+                match (&self.tree.exprs[f.value].kind, self.metas.shallow_resolve(t)) {
                     (Expr::Lambda(params, _), Type::Tuple(items)) if params.len() > 1 => items.to_vec(),
                     (_, t) => vec![t],
                 }
@@ -116,24 +126,24 @@ impl Checker<'_> {
             _ => types.to_vec(),
         });
         let fun_hint = point.map(|types| {
-            let result = self.metas.fresh(Class::Any, span);
+            let result = self.metas.fresh_type(TypeClass::Any, span);
             let params = types.into_iter().map(|t| (None, t)).collect();
             Type::Fun(Arc::new(FunType { params, result }))
         });
         let node = self.infer(f.value, fun_hint.as_ref());
-        self.settle(false);
-        if let Type::Fun(fun) = self.ty(node) {
+        self.settle_deferred(false);
+        if let Type::Fun(fun) = self.node_type(node) {
             // An integer literal that decides the type of the result becomes real. A result that
             // certainly has another type is reported below.
-            let _ = self.demand(&fun.result, Class::Real);
-            self.demand_reals(&fun.result);
-            self.settle(false);
+            let _ = self.require_class(&fun.result, TypeClass::Real);
+            self.require_real_parts(&fun.result);
+            self.settle_deferred(false);
         }
-        if let Type::Fun(fun) = self.ty(node) {
+        if let Type::Fun(fun) = self.node_type(node) {
             // The derivative depends on the type of the result, so literals take their defaults now
             // and cannot wait for a context.
             if matches!(d, Derivative::Jacobian | Derivative::Hessian) {
-                self.metas.default_in(&fun.result);
+                self.metas.apply_defaults_in(&fun.result);
             } else {
                 self.default_integers(&fun.result);
             }
@@ -143,7 +153,7 @@ impl Checker<'_> {
             Type::Fun(fun) => fun.clone(),
             Type::Error => return self.error_node(span),
             _ => {
-                let at = self.span(node);
+                let at = self.node_span(node);
                 let mut e = Diagnostic::new(
                     Code::E0214,
                     at,
@@ -158,23 +168,23 @@ impl Checker<'_> {
             }
         };
         let names = self.parameter_names(f, &fun);
-        let Some(wrt) = self.wrt(&named, &names, d) else { return self.error_node(span) };
+        let Some(wrt) = self.wrt_positions(&named, &names, d) else { return self.error_node(span) };
         if let (Some(k), Derivative::Jvp | Derivative::Jvp2 | Derivative::Vjp | Derivative::Vjp2 | Derivative::Hvp) =
-            (dependent(&fun), d)
+            (dependent_parameter(&fun), d)
         {
-            let at = self.span(node);
+            let at = self.node_span(node);
             let name = names.as_ref().and_then(|n| n.get(k)).map_or(String::new(), |n| format!(" `{n}`"));
             let message = format!("sizes depend on the argument{name}, which `{}` takes inside a tuple", d.name());
             let help = "differentiate a lambda in which it is fixed: `\\x: f(x, n)`";
             self.report(Diagnostic::new(Code::E0214, at, message).help(help));
             return self.error_node(span);
         }
-        match derived(d, &fun, wrt.as_deref()) {
-            Ok(t) => self.alloc(Typed::Special(Special::Derive(d, wrt), vec![node]), Type::Fun(Arc::new(t)), span),
+        match derived_function_type(d, &fun, wrt.as_deref()) {
+            Ok(t) => self.alloc(Typed::Form(TypedForm::Derive(d, wrt), vec![node]), Type::Fun(Arc::new(t)), span),
             Err(message) => {
-                let at = self.span(node);
+                let at = self.node_span(node);
                 let mut e = Diagnostic::new(Code::E0214, at, message);
-                match fun.result.peel().1 {
+                match fun.result.split_array().1 {
                     Type::Scalar(Scalar::I64 | Scalar::Bool) => {
                         e = e.help("only reals have derivatives: a function that gives an `f64` has a gradient");
                     }
@@ -191,8 +201,8 @@ impl Checker<'_> {
 
     /// Solves the undecided integer literals of a type by `i64`.
     fn default_integers(&mut self, t: &Type) {
-        match self.metas.shallow(t) {
-            Type::Meta(id) if self.metas.integer_by_default(id) => {
+        match self.metas.shallow_resolve(t) {
+            Type::Meta(id) if self.metas.defaults_to_integer(id) => {
                 let _ = self.unify(&Type::Meta(id), &Type::I64);
             }
             Type::Array(_, e) => self.default_integers(&e),
@@ -203,13 +213,13 @@ impl Checker<'_> {
     }
 
     /// Requires the undecided parts of a type to be real, except integer literals among them.
-    fn demand_reals(&mut self, t: &Type) {
-        match self.metas.shallow(t) {
-            Type::Meta(id) if self.metas.integer_by_default(id) => {}
-            t @ Type::Meta(_) => drop(self.demand(&t, Class::Real)),
-            Type::Array(_, e) => self.demand_reals(&e),
-            Type::Tuple(items) => items.iter().for_each(|t| self.demand_reals(t)),
-            Type::Record(fields) => fields.iter().for_each(|(_, t)| self.demand_reals(t)),
+    fn require_real_parts(&mut self, t: &Type) {
+        match self.metas.shallow_resolve(t) {
+            Type::Meta(id) if self.metas.defaults_to_integer(id) => {}
+            t @ Type::Meta(_) => drop(self.require_class(&t, TypeClass::Real)),
+            Type::Array(_, e) => self.require_real_parts(&e),
+            Type::Tuple(items) => items.iter().for_each(|t| self.require_real_parts(t)),
+            Type::Record(fields) => fields.iter().for_each(|(_, t)| self.require_real_parts(t)),
             _ => {}
         }
     }
@@ -221,15 +231,18 @@ impl Checker<'_> {
         let mut wrong = Vec::new();
         for (_, node) in self.nodes.iter() {
             let (right, types) = match &node.kind {
-                Typed::Special(Special::Derive(d, wrt), args) => {
+                Typed::Form(TypedForm::Derive(d, wrt), args) => {
                     let Some(Type::Fun(fun)) = args.first().map(|f| &self.nodes[*f].ty) else { continue };
                     let types = fun.params.iter().map(|p| p.1.clone()).chain([fun.result.clone()]).collect();
-                    (derived(*d, fun, wrt.as_deref()).is_ok_and(|t| Type::Fun(Arc::new(t)) == node.ty), types)
+                    (
+                        derived_function_type(*d, fun, wrt.as_deref()).is_ok_and(|t| Type::Fun(Arc::new(t)) == node.ty),
+                        types,
+                    )
                 }
-                Typed::Special(Special::Deriv(l), args) => {
+                Typed::Form(TypedForm::Deriv(l), args) => {
                     let (Some(of), Some(by)) = (args.first(), self.locals.get(l.0 as usize)) else { continue };
                     let (of, by) = (self.nodes[*of].ty.clone(), self.metas.zonk(&by.ty));
-                    (blocks(&of, &by).is_some_and(|t| t == node.ty), vec![of, by])
+                    (jacobian_type(&of, &by).is_some_and(|t| t == node.ty), vec![of, by])
                 }
                 _ => continue,
             };
@@ -237,7 +250,7 @@ impl Checker<'_> {
             if node.ty.has_error() || types.iter().any(Type::has_error) {
                 continue;
             }
-            if let Some(t) = types.iter().find_map(|t| self.without_tangent(t)) {
+            if let Some(t) = types.iter().find_map(|t| self.find_without_tangent(t)) {
                 let message = format!("values of type `{t}` need not be real, and what is differentiated is");
                 let help = format!("say that they are: `where {t}: real`");
                 wrong.push(Diagnostic::new(Code::E0214, node.span, message).help(help));
@@ -252,12 +265,12 @@ impl Checker<'_> {
 
     /// Returns a type parameter in the type whose values need not have tangents. Arguments of sum
     /// types do not count.
-    fn without_tangent<'t>(&self, t: &'t Type) -> Option<&'t Type> {
+    fn find_without_tangent<'t>(&self, t: &'t Type) -> Option<&'t Type> {
         match t {
-            Type::Param(k, _) => (self.classes.get(*k as usize) != Some(&Class::Real)).then_some(t),
-            Type::Array(_, e) => self.without_tangent(e),
-            Type::Tuple(items) => items.iter().find_map(|t| self.without_tangent(t)),
-            Type::Record(fields) => fields.iter().find_map(|(_, t)| self.without_tangent(t)),
+            Type::Param(k, _) => (self.classes.get(*k as usize) != Some(&TypeClass::Real)).then_some(t),
+            Type::Array(_, e) => self.find_without_tangent(e),
+            Type::Tuple(items) => items.iter().find_map(|t| self.find_without_tangent(t)),
+            Type::Record(fields) => fields.iter().find_map(|(_, t)| self.find_without_tangent(t)),
             _ => None,
         }
     }
@@ -283,7 +296,12 @@ impl Checker<'_> {
 
     /// Returns the positions named by `wrt:`, or `Some(None)` without `wrt:`. The outer `None`
     /// means that an error was reported.
-    fn wrt(&mut self, named: &[&CallArg], names: &Option<Vec<Name>>, d: Derivative) -> Option<Option<Vec<u32>>> {
+    fn wrt_positions(
+        &mut self,
+        named: &[&CallArg],
+        names: &Option<Vec<Name>>,
+        d: Derivative,
+    ) -> Option<Option<Vec<u32>>> {
         let mut positions = Vec::new();
         for a in named {
             let Some(label) = &a.name else { continue };
@@ -314,7 +332,7 @@ impl Checker<'_> {
                 Expr::Paren(e) => vec![*e],
                 _ => vec![a.value],
             };
-            if self.any_hole(&items) {
+            if self.has_unparsed(&items) {
                 return None;
             }
             for e in items {
@@ -354,18 +372,18 @@ impl Checker<'_> {
     pub(super) fn rule_types(&self, adjoint: bool, params: &[Type], result: &Type) -> (Vec<Type>, Type) {
         if adjoint {
             let cotangent = |t: &Type| {
-                of_parameter(t, &|change| {
+                parameter_tangent(t, &|change| {
                     Type::Fun(Arc::new(FunType { params: vec![(None, change)], result: Type::F64 }))
                 })
             };
-            (vec![tangent(result)], bundle(params.iter().map(cotangent).collect()))
+            (vec![tangent_type(result)], tuple_unless_single(params.iter().map(cotangent).collect()))
         } else {
-            (params.iter().map(|t| of_parameter(t, &|change| change)).collect(), tangent(result))
+            (params.iter().map(|t| parameter_tangent(t, &|change| change)).collect(), tangent_type(result))
         }
     }
 
     /// Returns the rule, if the item is one.
-    pub(super) fn rule_of(&self) -> Option<&lang_syntax::ast::RuleDef> {
+    pub(super) fn rule_item(&self) -> Option<&lang_syntax::ast::RuleDef> {
         match &self.tree.item {
             Item::DerivativeRule(r) => Some(r),
             _ => None,
@@ -375,31 +393,33 @@ impl Checker<'_> {
 
 /// Returns the tangent type of a rule's parameter. For a function type, `function` builds it from
 /// the type of the function's change at a fixed argument.
-fn of_parameter(t: &Type, function: &dyn Fn(Type) -> Type) -> Type {
+fn parameter_tangent(t: &Type, function: &dyn Fn(Type) -> Type) -> Type {
     match t {
-        Type::Fun(f) => function(Type::Fun(Arc::new(FunType { params: f.params.clone(), result: tangent(&f.result) }))),
-        Type::Tuple(items) => Type::Tuple(items.iter().map(|t| of_parameter(t, function)).collect()),
-        Type::Record(fields) => {
-            Type::Record(fields.iter().map(|(n, t)| (n.clone(), of_parameter(t, function))).collect())
+        Type::Fun(f) => {
+            function(Type::Fun(Arc::new(FunType { params: f.params.clone(), result: tangent_type(&f.result) })))
         }
-        _ => tangent(t),
+        Type::Tuple(items) => Type::Tuple(items.iter().map(|t| parameter_tangent(t, function)).collect()),
+        Type::Record(fields) => {
+            Type::Record(fields.iter().map(|(n, t)| (n.clone(), parameter_tangent(t, function))).collect())
+        }
+        _ => tangent_type(t),
     }
 }
 
 /// Returns a single type as it is, several as a tuple.
-fn bundle(mut types: Vec<Type>) -> Type {
+fn tuple_unless_single(mut types: Vec<Type>) -> Type {
     if types.len() == 1 { types.remove(0) } else { Type::Tuple(types.into()) }
 }
 
 /// Returns a parameter on which sizes in the function's type depend, if the function has several
 /// parameters.
-fn dependent(f: &FunType) -> Option<usize> {
+fn dependent_parameter(f: &FunType) -> Option<usize> {
     let mut types = f.params.iter().map(|p| &p.1).chain([&f.result]).filter(|_| f.params.len() > 1);
-    types.find_map(|t| t.arguments().into_iter().find(|a| a.0 == 0)).map(|a| a.1 as usize)
+    types.find_map(|t| t.free_arguments().into_iter().find(|a| a.0 == 0)).map(|a| a.1 as usize)
 }
 
 /// Returns the type of the derived function, or an error message.
-fn derived(d: Derivative, f: &FunType, wrt: Option<&[u32]>) -> Result<FunType, String> {
+fn derived_function_type(d: Derivative, f: &FunType, wrt: Option<&[u32]>) -> Result<FunType, String> {
     let all: Vec<Type> = f.params.iter().map(|(_, t)| t.clone()).collect();
     let chosen: Vec<Type> = match wrt {
         Some(ks) => ks.iter().filter_map(|k| all.get(*k as usize).cloned()).collect(),
@@ -409,10 +429,12 @@ fn derived(d: Derivative, f: &FunType, wrt: Option<&[u32]>) -> Result<FunType, S
         Type::Scalar(Scalar::F64 | Scalar::F32) | Type::Param(..) | Type::Meta(_) | Type::Error => Ok(()),
         t => Err(format!("`{}` wants a function with one real result, and this one gives `{t}`", d.name())),
     };
-    let gradient = bundle(chosen.iter().map(tangent).collect());
+    let gradient = tuple_unless_single(chosen.iter().map(tangent_type).collect());
     let same = |result: Type| FunType { params: f.params.clone(), result };
-    let two =
-        |second: Type, result: Type| FunType { params: vec![(None, bundle(all.clone())), (None, second)], result };
+    let two = |second: Type, result: Type| FunType {
+        params: vec![(None, tuple_unless_single(all.clone())), (None, second)],
+        result,
+    };
     let both = |a: Type, b: Type| Type::Tuple([a, b].into_iter().collect());
     Ok(match d {
         Derivative::Grad => {
@@ -423,22 +445,22 @@ fn derived(d: Derivative, f: &FunType, wrt: Option<&[u32]>) -> Result<FunType, S
             scalar()?;
             same(both(f.result.clone(), gradient))
         }
-        Derivative::Jvp => two(gradient, tangent(&f.result)),
-        Derivative::Jvp2 => two(gradient, both(f.result.clone(), tangent(&f.result))),
-        Derivative::Vjp => two(tangent(&f.result), gradient),
-        Derivative::Vjp2 => two(tangent(&f.result), both(f.result.clone(), gradient)),
+        Derivative::Jvp => two(gradient, tangent_type(&f.result)),
+        Derivative::Jvp2 => two(gradient, both(f.result.clone(), tangent_type(&f.result))),
+        Derivative::Vjp => two(tangent_type(&f.result), gradient),
+        Derivative::Vjp2 => two(tangent_type(&f.result), both(f.result.clone(), gradient)),
         Derivative::Jacobian => {
-            let input = bundle(chosen);
+            let input = tuple_unless_single(chosen);
             same(
-                blocks(&f.result, &input)
+                jacobian_type(&f.result, &input)
                     .ok_or_else(|| format!("a Jacobian of a `{}` is not made of arrays of reals", f.result))?,
             )
         }
         Derivative::Hessian => {
             scalar()?;
-            let input = bundle(chosen);
+            let input = tuple_unless_single(chosen);
             let bad = || format!("a Hessian by a `{input}` is not made of arrays of reals");
-            same(blocks(&gradient, &input).ok_or_else(bad)?)
+            same(jacobian_type(&gradient, &input).ok_or_else(bad)?)
         }
         Derivative::Hvp => {
             scalar()?;

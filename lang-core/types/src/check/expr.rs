@@ -3,90 +3,92 @@
 
 use std::sync::Arc;
 
-use super::super::tree::{Expr as Typed, Instance, Lambda, Pat as TypedPat, TId};
-use super::super::ty::{Class, FunType, Scalar, Signature, SizeSource, Type};
-use super::Checker;
+use super::super::tree::{Instantiation, TypedExpr as Typed, TypedId, TypedLambda, TypedPattern as TypedPat};
+use super::super::ty::{FunType, Scalar, Signature, SizeSource, Type, TypeClass};
+use super::TypeChecker;
 use super::scope::ScopeKind;
 use lang_base::{Code, Diagnostic, Fix, Name, RealConst, Span};
 use lang_resolve::Res;
+use lang_resolve::foreign_calls::{self, SourceArgument};
 use lang_resolve::forms::Const;
-use lang_resolve::habits::{self, Given};
 use lang_sizes::predicate::{Atom, Poly};
 use lang_syntax::ast::{Expr, ExprId, Ident, LambdaParam, LetBind, Pat};
 use lang_syntax::ops::{BinOp, UnOp};
 
-impl Checker<'_> {
+impl TypeChecker<'_> {
     /// Infers the typed node of an expression.
     ///
     /// The hint is the type that the context prefers. It decides the extents of bare indices and
     /// the types of lambda parameters and literals. It is not enforced.
-    pub(super) fn infer(&mut self, e: ExprId, hint: Option<&Type>) -> TId {
+    pub(super) fn infer(&mut self, e: ExprId, hint: Option<&Type>) -> TypedId {
         // Trees are at most `MAX_DEPTH` deep, but each node needs several frames, which add up.
         stacker::maybe_grow(128 * 1024, 2 * 1024 * 1024, || self.infer_kind(e, hint))
     }
 
-    fn infer_kind(&mut self, e: ExprId, hint: Option<&Type>) -> TId {
+    fn infer_kind(&mut self, e: ExprId, hint: Option<&Type>) -> TypedId {
         let tree = self.tree;
         let node = &tree.exprs[e];
         let span = node.span;
         match &node.kind {
             Expr::Error => self.error_node(span),
-            Expr::Int(n) => self.int(*n, false, hint, span),
+            Expr::Int(n) => self.infer_int(*n, false, hint, span),
             Expr::Float(x) => {
-                let ty = match hint.map(|h| self.metas.shallow(h)) {
+                let ty = match hint.map(|h| self.metas.shallow_resolve(h)) {
                     Some(Type::Scalar(s @ (Scalar::F64 | Scalar::F32))) => Type::Scalar(s),
-                    _ => self.metas.literal(Class::Real, Some(Scalar::F64), span),
+                    _ => self.metas.fresh_literal(TypeClass::Real, Some(Scalar::F64), span),
                 };
                 self.alloc(Typed::Real(RealConst(*x)), ty, span)
             }
             Expr::Bool(b) => self.alloc(Typed::Bool(*b), Type::BOOL, span),
             Expr::Str(s) => self.alloc(Typed::Str(s.clone()), Type::Str, span),
-            Expr::Name(name) => self.name(e, name, span),
+            Expr::Name(name) => self.infer_name(e, name, span),
             Expr::Field(base, field) => match self.resolved.exprs.get(&e) {
-                Some(_) => self.name(e, &field.name.clone(), span),
-                None => self.field(*base, field, span),
+                Some(_) => self.infer_name(e, &field.name.clone(), span),
+                None => self.infer_field(*base, field, span),
             },
             Expr::Paren(inner) => self.infer(*inner, hint),
-            Expr::Unary(UnOp::Neg, inner) => self.negate(*inner, hint, span),
+            Expr::Unary(UnOp::Neg, inner) => self.infer_negation(*inner, hint, span),
             Expr::Unary(UnOp::Not, inner) => {
-                let p = self.check(*inner, &Type::BOOL, "the operand of `!`");
+                let p = self.check_expr(*inner, &Type::BOOL, "the operand of `!`");
                 self.alloc(Typed::Not(p), Type::BOOL, span)
             }
-            Expr::Chain { first, rest } => self.chain(*first, rest, hint, span),
-            Expr::Power(base, exponent) => self.power(*base, *exponent, hint, span),
-            Expr::Guard { cond, body } => self.guard(*cond, *body, hint, span),
-            Expr::Array { items, .. } | Expr::Tuple(items) if self.any_hole(items) => self.unread(items, span),
-            Expr::Array { items, has_trailing_comma: comma } => self.array(items, *comma, hint, span),
+            Expr::Chain { first, rest } => self.infer_chain(*first, rest, hint, span),
+            Expr::Power(base, exponent) => self.infer_power(*base, *exponent, hint, span),
+            Expr::Guard { cond, body } => self.infer_guard(*cond, *body, hint, span),
+            Expr::Array { items, .. } | Expr::Tuple(items) if self.has_unparsed(items) => {
+                self.infer_unparsed_list(items, span)
+            }
+            Expr::Array { items, has_trailing_comma: comma } => self.infer_array(items, *comma, hint, span),
             Expr::Tuple(items) => {
-                let hints = match hint.map(|h| self.metas.shallow(h)) {
+                let hints = match hint.map(|h| self.metas.shallow_resolve(h)) {
                     Some(Type::Tuple(ts)) if ts.len() == items.len() => Some(ts),
                     _ => None,
                 };
-                let nodes: Vec<TId> = (0..)
+                let nodes: Vec<TypedId> = (0..)
                     .zip(items)
                     .map(|(k, item)| self.infer(*item, hints.as_ref().and_then(|h| h.get::<usize>(k))))
                     .collect();
-                let ty = Type::Tuple(nodes.iter().map(|n| self.metas.shallow(&self.nodes[*n].ty)).collect());
+                let ty = Type::Tuple(nodes.iter().map(|n| self.metas.shallow_resolve(&self.nodes[*n].ty)).collect());
                 self.alloc(Typed::Tuple(nodes), ty, span)
             }
-            Expr::Record(fields) if self.any_hole(fields.iter().map(|(_, e)| e)) => {
-                self.unread(fields.iter().map(|(_, e)| e), span)
+            Expr::Record(fields) if self.has_unparsed(fields.iter().map(|(_, e)| e)) => {
+                self.infer_unparsed_list(fields.iter().map(|(_, e)| e), span)
             }
-            Expr::Record(fields) => self.record(fields, hint, span),
+            Expr::Record(fields) => self.infer_record(fields, hint, span),
             Expr::Proj(base, k, at) => {
                 let base = self.infer(*base, None);
-                self.project(base, *k, *at, span)
+                self.infer_projection(base, *k, *at, span)
             }
-            Expr::Index(base, subscripts) => self.index(*base, subscripts, span),
-            Expr::Call(callee, args) => self.call(*callee, args, hint, span),
-            Expr::Lambda(params, body) => self.lambda(params, *body, hint, span),
-            Expr::Let(binds, body) => self.lets(binds, *body, hint, span),
-            Expr::If(arms, otherwise) => self.conditional(arms, *otherwise, hint, None, span),
-            Expr::Match(scrutinee, arms) => self.matching(*scrutinee, arms, hint, None, span),
-            Expr::Binder { kind, vars, filter, body } => self.binder(*kind, vars, *filter, *body, hint, span),
-            Expr::Fold { is_scan: scan, acc, ty, init, vars, body, yields } => self.fold(
-                &super::control::Fold {
-                    scan: *scan,
+            Expr::Index(base, subscripts) => self.infer_index(*base, subscripts, span),
+            Expr::Call(callee, args) => self.infer_call(*callee, args, hint, span),
+            Expr::Lambda(params, body) => self.infer_lambda(params, *body, hint, span),
+            Expr::Let(binds, body) => self.infer_let(binds, *body, hint, span),
+            Expr::If(arms, otherwise) => self.infer_if(arms, *otherwise, hint, None, span),
+            Expr::Match(scrutinee, arms) => self.infer_match(*scrutinee, arms, hint, None, span),
+            Expr::Binder { kind, vars, filter, body } => self.infer_binder(*kind, vars, *filter, *body, hint, span),
+            Expr::Fold { is_scan: scan, acc, ty, init, vars, body, yields } => self.infer_fold(
+                &super::control::FoldParts {
+                    is_scan: *scan,
                     acc: *acc,
                     ty: *ty,
                     init: *init,
@@ -97,20 +99,27 @@ impl Checker<'_> {
                 hint,
                 span,
             ),
-            Expr::Loop { is_scan: scan, acc, ty, init, cond, body } => self.repeat(
-                &super::control::Repeat { scan: *scan, acc: *acc, ty: *ty, init: *init, cond: *cond, body: *body },
+            Expr::Loop { is_scan: scan, acc, ty, init, cond, body } => self.infer_loop(
+                &super::control::LoopParts {
+                    is_scan: *scan,
+                    acc: *acc,
+                    ty: *ty,
+                    init: *init,
+                    cond: *cond,
+                    body: *body,
+                },
                 hint,
                 span,
             ),
-            Expr::Checkpoint { spacing: every, body: of } => self.checkpoint(*every, *of, hint, span),
-            Expr::With(base, updates) => self.with(*base, updates, hint, span),
+            Expr::Checkpoint { spacing: every, body: of } => self.infer_checkpoint(*every, *of, hint, span),
+            Expr::With(base, updates) => self.infer_with(*base, updates, hint, span),
             Expr::Card(relation) => {
                 let relation = self.infer(*relation, None);
-                match self.ty(relation) {
+                match self.node_type(relation) {
                     Type::Rel(_) | Type::Error => {}
                     t => {
-                        let t = self.metas.shown(&t);
-                        let at = self.span(relation);
+                        let t = self.metas.with_defaults(&t);
+                        let at = self.node_span(relation);
                         self.report(
                             Diagnostic::new(
                                 Code::E0200,
@@ -128,30 +137,30 @@ impl Checker<'_> {
     }
 
     /// Returns whether the parser could not read the expression.
-    pub(super) fn is_hole(&self, e: ExprId) -> bool {
+    pub(super) fn is_unparsed(&self, e: ExprId) -> bool {
         self.tree.exprs[e].kind == Expr::Error
     }
 
     /// Returns whether the parser could not read an item of a list. The number of items is then
     /// unknown.
-    pub(super) fn any_hole<'e>(&self, parts: impl IntoIterator<Item = &'e ExprId>) -> bool {
-        parts.into_iter().any(|e| self.is_hole(*e))
+    pub(super) fn has_unparsed<'e>(&self, parts: impl IntoIterator<Item = &'e ExprId>) -> bool {
+        parts.into_iter().any(|e| self.is_unparsed(*e))
     }
 
     /// Checks the items of a list that the parser could not read, and returns an error node for the
     /// list.
-    fn unread<'e>(&mut self, parts: impl IntoIterator<Item = &'e ExprId>, span: Span) -> TId {
+    fn infer_unparsed_list<'e>(&mut self, parts: impl IntoIterator<Item = &'e ExprId>, span: Span) -> TypedId {
         parts.into_iter().for_each(|e| {
             self.infer(*e, None);
         });
         self.error_node(span)
     }
 
-    fn int(&mut self, n: u64, negative: bool, hint: Option<&Type>, span: Span) -> TId {
+    fn infer_int(&mut self, n: u64, negative: bool, hint: Option<&Type>, span: Span) -> TypedId {
         let value = if negative { 0_i64.checked_sub_unsigned(n) } else { i64::try_from(n).ok() };
-        let ty = match hint.map(|h| self.metas.shallow(h)) {
+        let ty = match hint.map(|h| self.metas.shallow_resolve(h)) {
             Some(Type::Scalar(s)) if s != Scalar::Bool => Type::Scalar(s),
-            _ => self.metas.literal(Class::Num, Some(Scalar::I64), span),
+            _ => self.metas.fresh_literal(TypeClass::Num, Some(Scalar::I64), span),
         };
         let Some(value) = value else {
             // The literal is too large for `i64`, but a real can represent it, rounded.
@@ -166,53 +175,57 @@ impl Checker<'_> {
             );
             return self.alloc(Typed::Error, ty, span);
         };
-        self.alloc_sym(Typed::Int(value), ty, span, Some(Poly::constant(value.into())))
+        self.alloc_with_poly(Typed::Int(value), ty, span, Some(Poly::constant(value.into())))
     }
 
-    fn negate(&mut self, inner: ExprId, hint: Option<&Type>, span: Span) -> TId {
+    fn infer_negation(&mut self, inner: ExprId, hint: Option<&Type>, span: Span) -> TypedId {
         if let Expr::Int(n) = self.tree.exprs[inner].kind {
-            return self.int(n, true, hint, span);
+            return self.infer_int(n, true, hint, span);
         }
         let mut x = [self.infer(inner, hint)];
-        let ty = self.lift(&mut x, Class::Num, None, "`-`", span);
+        let ty = self.lift(&mut x, TypeClass::Num, None, "`-`", span);
         let [x] = x;
-        let sym = self.sym(x).map(Poly::neg);
-        self.alloc_sym(Typed::Neg(x), ty, span, sym)
+        let sym = self.poly(x).map(Poly::neg);
+        self.alloc_with_poly(Typed::Neg(x), ty, span, sym)
     }
 
     /// Infers a name used as a value.
-    fn name(&mut self, e: ExprId, name: &Name, span: Span) -> TId {
+    fn infer_name(&mut self, e: ExprId, name: &Name, span: Span) -> TypedId {
         match self.resolved.exprs.get(&e) {
             Some(Res::Local(l)) => {
-                let Some(info) = self.local(*l).cloned() else { return self.error_node(span) };
-                self.alloc_sym(Typed::Local(*l), info.ty, span, info.sym)
+                let Some(info) = self.local_info(*l).cloned() else { return self.error_node(span) };
+                self.alloc_with_poly(Typed::Local(*l), info.ty, span, info.poly)
             }
             Some(Res::Let(global)) => {
-                if let Some((varied, l)) = &self.varied
+                if let Some((varied, l)) = &self.deriv_global
                     && varied == global
                 {
-                    let (l, ty) = (*l, self.local(*l).map_or(Type::Error, |i| i.ty.clone()));
+                    let (l, ty) = (*l, self.local_info(*l).map_or(Type::Error, |i| i.ty.clone()));
                     return self.alloc(Typed::Local(l), ty, span);
                 }
                 let ty = self.env.let_type(global).unwrap_or(Type::Error);
                 let sym = (ty == Type::I64).then(|| Poly::atom(Atom::Global(global.clone())));
-                self.alloc_sym(Typed::Global(global.clone()), ty, span, sym)
+                self.alloc_with_poly(Typed::Global(global.clone()), ty, span, sym)
             }
             Some(Res::Def(global)) => {
                 let Some(signature) = self.env.signature(global) else { return self.error_node(span) };
-                self.as_value(&signature, &global.name, span, |instance| Typed::DefValue(global.clone(), instance))
+                self.infer_function_value(&signature, &global.name, span, |instance| {
+                    Typed::DefValue(global.clone(), instance)
+                })
             }
             Some(Res::Builtin(builtin)) => {
-                let Some(signature) = self.env.builtin(*builtin) else { return self.error_node(span) };
-                self.as_value(&signature, builtin.name(), span, |instance| Typed::BuiltinValue(*builtin, instance))
+                let Some(signature) = self.env.builtin_signature(*builtin) else { return self.error_node(span) };
+                self.infer_function_value(&signature, builtin.name(), span, |instance| {
+                    Typed::BuiltinValue(*builtin, instance)
+                })
             }
-            Some(Res::Ctor(ty, k)) => self.ctor_value(&ty.clone(), *k, span),
+            Some(Res::Ctor(ty, k)) => self.infer_ctor_value(&ty.clone(), *k, span),
             Some(Res::Scalar(f)) => {
-                let class = super::ops::class_of(f.domain());
+                let class = super::ops::domain_class(f.domain());
                 let t = match f.domain() {
-                    lang_resolve::scalar_fn::Domain::Int => Type::I64,
+                    lang_resolve::scalar_fn::ScalarDomain::Int => Type::I64,
                     // A function that also takes integers has the type of its arguments.
-                    _ => self.metas.literal(class, (class == Class::Real).then_some(Scalar::F64), span),
+                    _ => self.metas.fresh_literal(class, (class == TypeClass::Real).then_some(Scalar::F64), span),
                 };
                 let params = (0..f.arity()).map(|_| (None, t.clone())).collect();
                 self.alloc(Typed::ScalarValue(*f), Type::Fun(Arc::new(FunType { params, result: t })), span)
@@ -223,7 +236,7 @@ impl Checker<'_> {
                     Const::Inf => f64::INFINITY,
                     Const::Nan => f64::NAN,
                 };
-                let ty = self.metas.literal(Class::Real, Some(Scalar::F64), span);
+                let ty = self.metas.fresh_literal(TypeClass::Real, Some(Scalar::F64), span);
                 self.alloc(Typed::Real(RealConst(x)), ty, span)
             }
             Some(Res::Form(_) | Res::Derive(_) | Res::Convert(_)) => {
@@ -237,9 +250,9 @@ impl Checker<'_> {
         }
     }
 
-    fn field(&mut self, base: ExprId, field: &Ident, span: Span) -> TId {
+    fn infer_field(&mut self, base: ExprId, field: &Ident, span: Span) -> TypedId {
         let base = self.infer(base, None);
-        match self.ty(base) {
+        match self.node_type(base) {
             // The parser has reported a missing name.
             _ if field.name.is_empty() => self.error_node(span),
             Type::Record(fields) => match (0..).zip(fields.iter()).find(|(_, (n, _))| *n == field.name) {
@@ -258,25 +271,25 @@ impl Checker<'_> {
                     if let Some(near) = near.filter(|n| strsim::jaro(n, &field.name) > 0.7) {
                         d = d.help(format!("did you mean `{near}`?"));
                     }
-                    d = self.hides_module(d, base, field);
+                    d = self.explain_hidden_module(d, base, field);
                     self.report(d);
                     self.error_node(span)
                 }
             },
             Type::Error => self.error_node(span),
-            t if self.metas.is_unknown(&t) => self.unknown_here(self.span(base), "a record"),
+            t if self.metas.is_unknown(&t) => self.report_unknown_type(self.node_span(base), "a record"),
             t => {
-                let t = self.metas.shown(&t);
+                let t = self.metas.with_defaults(&t);
                 let mut d = Diagnostic::new(
                     Code::E0106,
                     field.span,
                     format!("`.{}` asks for a field, and this has type `{t}`", field.name),
                 );
                 if matches!(t, Type::Array(..)) {
-                    d.fixes = self.methods(base, field, span);
-                    d.help = self.field_of_array(self.span(base), &t, &field.name);
+                    d.fixes = self.foreign_method_fixes(base, field, span);
+                    d.help = self.array_field_help(self.node_span(base), &t, &field.name);
                 }
-                d = self.hides_module(d, base, field);
+                d = self.explain_hidden_module(d, base, field);
                 self.report(d);
                 self.error_node(span)
             }
@@ -284,33 +297,35 @@ impl Checker<'_> {
     }
 
     /// Returns fixes for a field access or method call on an array.
-    fn methods(&self, base: TId, field: &Ident, span: Span) -> Vec<Fix> {
-        let Some(habit) = habits::find(habits::METHODS, &field.name) else { return Vec::new() };
+    fn foreign_method_fixes(&self, base: TypedId, field: &Ident, span: Span) -> Vec<Fix> {
+        let Some(habit) = foreign_calls::find_foreign_call(foreign_calls::FOREIGN_METHODS, &field.name) else {
+            return Vec::new();
+        };
         let tree = self.tree;
         let at = |span: Span| tree.exprs.iter().find(|(_, node)| node.span == span).map(|(id, _)| id);
         let called = tree.exprs.iter().find(|(_, node)| match &node.kind {
             Expr::Call(callee, args) => args.is_empty() && tree.exprs[*callee].span == span,
             _ => false,
         });
-        let own = self.span(base);
-        let given = Given { span: own, plain: at(own).is_some_and(|id| habits::is_plain(tree, id)) };
+        let own = self.node_span(base);
+        let given = SourceArgument { span: own, is_plain: at(own).is_some_and(|id| foreign_calls::is_plain(tree, id)) };
         habit.fixes(called.map_or(span, |(_, node)| node.span), &[given])
     }
 
-    fn project(&mut self, base: TId, k: u32, at: Span, span: Span) -> TId {
-        match self.ty(base) {
+    fn infer_projection(&mut self, base: TypedId, k: u32, at: Span, span: Span) -> TypedId {
+        match self.node_type(base) {
             Type::Tuple(items) => match items.get(k as usize) {
                 Some(ty) => {
                     let ty = ty.clone();
                     // A projection of a tuple literal has the polynomial of its component.
                     let sym = match &self.nodes[base].kind {
-                        Typed::Tuple(nodes) => nodes.get(k as usize).and_then(|n| self.sym(*n)).cloned(),
+                        Typed::Tuple(nodes) => nodes.get(k as usize).and_then(|n| self.poly(*n)).cloned(),
                         _ => None,
                     };
-                    self.alloc_sym(Typed::Proj(base, k), ty, span, sym)
+                    self.alloc_with_poly(Typed::Proj(base, k), ty, span, sym)
                 }
                 None => {
-                    self.error(
+                    self.report_error(
                         Code::E0106,
                         at,
                         format!("there is no component {k}: the tuple has {}, counted from 0", items.len()),
@@ -319,16 +334,16 @@ impl Checker<'_> {
                 }
             },
             Type::Error => self.error_node(span),
-            t if self.metas.is_unknown(&t) => self.unknown_here(self.span(base), "a tuple"),
+            t if self.metas.is_unknown(&t) => self.report_unknown_type(self.node_span(base), "a tuple"),
             t => {
-                let t = self.metas.shown(&t);
+                let t = self.metas.with_defaults(&t);
                 let mut d = Diagnostic::new(
                     Code::E0106,
                     at,
                     format!("`.{k}` asks for a component of a tuple, and this has type `{t}`"),
                 );
                 if matches!(t, Type::Array(..)) {
-                    let behind = Span::new(self.span(base).end, span.end);
+                    let behind = Span::new(self.node_span(base).end, span.end);
                     d = d
                         .help(format!("an element of an array is `x[{k}]`"))
                         .fix(Fix::replace(behind, format!("[{k}]")));
@@ -340,9 +355,9 @@ impl Checker<'_> {
     }
 
     /// Reports that the type must be known here, and returns an error node.
-    pub(super) fn unknown_here(&mut self, span: Span, what: &str) -> TId {
+    pub(super) fn report_unknown_type(&mut self, span: Span, what: &str) -> TypedId {
         // The type may be unknown because of an earlier error.
-        if self.tainted() {
+        if self.has_tainting_error() {
             return self.error_node(span);
         }
         self.report(
@@ -352,8 +367,8 @@ impl Checker<'_> {
         self.error_node(span)
     }
 
-    fn record(&mut self, fields: &[(Ident, ExprId)], hint: Option<&Type>, span: Span) -> TId {
-        let hints = match hint.map(|h| self.metas.shallow(h)) {
+    fn infer_record(&mut self, fields: &[(Ident, ExprId)], hint: Option<&Type>, span: Span) -> TypedId {
+        let hints = match hint.map(|h| self.metas.shallow_resolve(h)) {
             Some(Type::Record(fields)) => Some(fields),
             _ => None,
         };
@@ -378,7 +393,7 @@ impl Checker<'_> {
                 if !extra.is_empty() {
                     says.push(format!("{} not wanted", super::and_list(&extra)));
                 }
-                let wanted = self.metas.shown(&Type::Record(hints.clone()));
+                let wanted = self.metas.with_defaults(&Type::Record(hints.clone()));
                 self.report(
                     Diagnostic::new(Code::E0212, span, format!("the fields do not fit `{wanted}`"))
                         .label(says.join("; ")),
@@ -390,18 +405,18 @@ impl Checker<'_> {
         self.alloc(Typed::Record(nodes), ty, span)
     }
 
-    fn array(&mut self, items: &[ExprId], comma: bool, hint: Option<&Type>, span: Span) -> TId {
-        let elem_hint = match hint.map(|h| self.metas.shallow(h)) {
+    fn infer_array(&mut self, items: &[ExprId], comma: bool, hint: Option<&Type>, span: Span) -> TypedId {
+        let elem_hint = match hint.map(|h| self.metas.shallow_resolve(h)) {
             Some(Type::Array(_, t)) => Some((*t).clone()),
             _ => None,
         };
         let count = Poly::constant(i128::try_from(items.len()).unwrap_or(i128::MAX));
         let Some((first, rest)) = items.split_first() else {
-            let elem = elem_hint.unwrap_or_else(|| self.metas.fresh(Class::Any, span));
+            let elem = elem_hint.unwrap_or_else(|| self.metas.fresh_type(TypeClass::Any, span));
             return self.alloc(Typed::Array(Vec::new()), Type::Array(count, Arc::new(elem)), span);
         };
         let node = self.infer(*first, elem_hint.as_ref());
-        if !comma && rest.is_empty() && self.ty(node) == Type::BOOL {
+        if !comma && rest.is_empty() && self.node_type(node) == Type::BOOL {
             self.report(
                 Diagnostic::new(
                     Code::E0207,
@@ -414,12 +429,12 @@ impl Checker<'_> {
         }
         // If the rank of the elements differs from the hint, the mismatch is reported once, for the
         // whole array, by the code that enforces the hint.
-        let elem = elem_hint.filter(|h| !self.other_rank(&self.nodes[node].ty, h));
+        let elem = elem_hint.filter(|h| !self.differs_in_rank(&self.nodes[node].ty, h));
         let own = elem.is_none();
         let elem = elem.unwrap_or_else(|| self.nodes[node].ty.clone());
-        let mut nodes = vec![self.expect(node, &elem, "the elements of this array")];
+        let mut nodes = vec![self.require_type(node, &elem, "the elements of this array")];
         for item in rest {
-            nodes.push(self.check(*item, &elem, "the elements of this array"));
+            nodes.push(self.check_expr(*item, &elem, "the elements of this array"));
         }
         // If the elements do not fit each other, the type of the array is unknown.
         let unknown = own && nodes.iter().any(|n| self.nodes[*n].kind == Typed::Error);
@@ -428,9 +443,9 @@ impl Checker<'_> {
     }
 
     /// Returns whether two types certainly differ in rank.
-    fn other_rank(&self, found: &Type, wanted: &Type) -> bool {
-        match (self.metas.shallow(found), self.metas.shallow(wanted)) {
-            (Type::Array(_, a), Type::Array(_, b)) => self.other_rank(&a, &b),
+    fn differs_in_rank(&self, found: &Type, wanted: &Type) -> bool {
+        match (self.metas.shallow_resolve(found), self.metas.shallow_resolve(wanted)) {
+            (Type::Array(_, a), Type::Array(_, b)) => self.differs_in_rank(&a, &b),
             (Type::Array(..), t) | (t, Type::Array(..)) => {
                 matches!(t, Type::Scalar(_)) || matches!(t, Type::Meta(_)) && !self.metas.is_unknown(&t)
             }
@@ -438,13 +453,13 @@ impl Checker<'_> {
         }
     }
 
-    fn guard(&mut self, cond: ExprId, body: ExprId, hint: Option<&Type>, span: Span) -> TId {
+    fn infer_guard(&mut self, cond: ExprId, body: ExprId, hint: Option<&Type>, span: Span) -> TypedId {
         let p = self.infer(cond, Some(&Type::BOOL));
         let bracket = self.expr_span(cond);
-        match self.ty(p) {
+        match self.node_type(p) {
             Type::Scalar(Scalar::Bool) | Type::Error | Type::Meta(_) => {}
             t => {
-                let t = self.metas.shown(&t);
+                let t = self.metas.with_defaults(&t);
                 self.report(
                     Diagnostic::new(
                         Code::E0207,
@@ -457,47 +472,47 @@ impl Checker<'_> {
                 return self.error_node(span);
             }
         }
-        let p = self.expect(p, &Type::BOOL, "the condition of a bracket");
-        let scope = self.enter(ScopeKind::Branch);
-        self.assume(p, true);
+        let p = self.require_type(p, &Type::BOOL, "the condition of a bracket");
+        let scope = self.enter_scope(ScopeKind::Branch);
+        self.assume_condition(p, true);
         let body = self.infer(body, hint);
         let ty = self.nodes[body].ty.clone();
-        self.leave(scope, &ty, span);
-        self.guarded.push((body, span));
+        self.leave_scope(scope, &ty, span);
+        self.guarded_values.push((body, span));
         self.alloc(Typed::Guard(p, body), ty, span)
     }
 
-    fn lambda(&mut self, params: &[LambdaParam], body: ExprId, hint: Option<&Type>, span: Span) -> TId {
-        let hinted = match hint.map(|h| self.metas.shallow(h)) {
+    fn infer_lambda(&mut self, params: &[LambdaParam], body: ExprId, hint: Option<&Type>, span: Span) -> TypedId {
+        let hinted = match hint.map(|h| self.metas.shallow_resolve(h)) {
             Some(Type::Fun(f)) if f.params.len() == params.len() => Some(f),
             _ => None,
         };
-        let scope = self.enter(ScopeKind::Lambda);
+        let scope = self.enter_scope(ScopeKind::Lambda);
         let (mut pats, mut types, mut values) = (Vec::new(), Vec::new(), Vec::new());
         for (k, p) in params.iter().enumerate() {
-            let given = hinted.as_ref().and_then(|f| f.params.get(k)).map(|(_, t)| t.with_arguments(&values));
+            let given = hinted.as_ref().and_then(|f| f.params.get(k)).map(|(_, t)| t.substitute_arguments(&values));
             let ty = match (p.ty, given) {
                 (Some(t), given) => {
-                    let written = self.parameter(t);
+                    let written = self.lower_lambda_param(t);
                     if let Some(given) = given
                         && let Err(m) = self.unify(&written, &given)
                     {
                         let at = self.tree.types[t].span;
-                        self.mismatch(&m, &written, &given, at, "this parameter");
+                        self.report_mismatch(&m, &written, &given, at, "this parameter");
                     }
                     written
                 }
                 (None, Some(given)) => given,
-                (None, None) => self.metas.fresh(Class::Any, self.tree.pats[p.pat].span),
+                (None, None) => self.metas.fresh_type(TypeClass::Any, self.tree.pats[p.pat].span),
             };
-            let ty = self.metas.shallow(&ty);
-            let mut pat = self.pattern(p.pat, &ty, None, true);
+            let ty = self.metas.shallow_resolve(&ty);
+            let mut pat = self.check_pattern(p.pat, &ty, None, true);
             // Sizes may depend on an argument that has no name here.
             if pat == TypedPat::Wild && ty == Type::I64 {
                 pat = TypedPat::Bind(self.fresh_local("_", Type::I64, self.tree.pats[p.pat].span));
             }
             values.push(match &pat {
-                TypedPat::Bind(l) => self.local(*l).and_then(|i| i.sym.clone()),
+                TypedPat::Bind(l) => self.local_info(*l).and_then(|i| i.poly.clone()),
                 _ => None,
             });
             let name = match &self.tree.pats[p.pat].kind {
@@ -507,10 +522,10 @@ impl Checker<'_> {
             pats.push(pat);
             types.push((name, ty));
         }
-        let result_hint = hinted.as_ref().map(|f| f.result.with_arguments(&values));
-        let effects = std::mem::replace(&mut self.effects, false);
+        let result_hint = hinted.as_ref().map(|f| f.result.substitute_arguments(&values));
+        let effects = std::mem::replace(&mut self.allows_effects, false);
         let body = self.infer(body, result_hint.as_ref());
-        self.effects = effects;
+        self.allows_effects = effects;
         let result = self.metas.zonk(&self.nodes[body].ty);
         // The value of an `i64` parameter in the result type becomes that parameter of the function
         // type.
@@ -527,67 +542,67 @@ impl Checker<'_> {
             FunType { params: types.into_iter().map(|(n, t)| (n, as_arg(&t))).collect(), result: as_arg(&result) };
         let dependent = result.clone() != fun.result;
         let leaving = if dependent { fun.result.clone() } else { result };
-        self.leave(scope, &leaving, span);
-        let lambda = Lambda { params: pats, body, captures: Vec::new() };
+        self.leave_scope(scope, &leaving, span);
+        let lambda = TypedLambda { params: pats, body, captures: Vec::new() };
         self.alloc(Typed::Lambda(Arc::new(lambda)), Type::Fun(Arc::new(fun)), span)
     }
 
-    fn lets(&mut self, binds: &[LetBind], body: ExprId, hint: Option<&Type>, span: Span) -> TId {
+    fn infer_let(&mut self, binds: &[LetBind], body: ExprId, hint: Option<&Type>, span: Span) -> TypedId {
         let mut typed = Vec::new();
         for b in binds {
-            typed.push(self.bind_value(b.pat, b.ty, b.value));
+            typed.push(self.infer_let_binding(b.pat, b.ty, b.value));
         }
         let body = self.infer(body, hint);
         let ty = self.nodes[body].ty.clone();
-        let sym = self.sym(body).cloned();
-        self.alloc_sym(Typed::Let(typed, body), ty, span, sym)
+        let sym = self.poly(body).cloned();
+        self.alloc_with_poly(Typed::Let(typed, body), ty, span, sym)
     }
 
     /// Infers `let pat: ty = value` and returns the typed pattern and value.
-    pub(super) fn bind_value(
+    pub(super) fn infer_let_binding(
         &mut self,
         pat: lang_syntax::ast::PatId,
         ty: Option<lang_syntax::ast::TypeId>,
         value: ExprId,
-    ) -> (TypedPat, TId) {
+    ) -> (TypedPat, TypedId) {
         let node = match ty {
             Some(t) => {
-                let wanted = self.written(t);
-                self.check_opening(value, &wanted, self.tree.types[t].span, "this `let`")
+                let wanted = self.lower_annotation(t);
+                self.check_with_opened_extents(value, &wanted, self.tree.types[t].span, "this `let`")
             }
             None => self.infer(value, None),
         };
         let ty = self.nodes[node].ty.clone();
-        let sym = self.faithful(node).filter(|p| self.exact(p)).cloned();
-        (self.pattern(pat, &ty, sym, true), node)
+        let sym = self.faithful_poly(node).filter(|p| self.is_exact(p)).cloned();
+        (self.check_pattern(pat, &ty, sym, true), node)
     }
 
     /// Adds to the current scope the facts that follow from the condition `p`, or from its negation
     /// if `holds` is false.
-    pub(super) fn assume(&mut self, p: TId, holds: bool) {
-        use super::scope::{Fact, Says};
+    pub(super) fn assume_condition(&mut self, p: TypedId, holds: bool) {
+        use super::scope::{Fact, FactClaim};
         match self.nodes[p].kind.clone() {
-            Typed::And(items) if holds => items.iter().for_each(|i| self.assume(*i, true)),
-            Typed::Or(items) if !holds => items.iter().for_each(|i| self.assume(*i, false)),
-            Typed::Not(inner) => self.assume(inner, !holds),
-            Typed::Checked(_, inner) => self.assume(inner, holds),
+            Typed::And(items) if holds => items.iter().for_each(|i| self.assume_condition(*i, true)),
+            Typed::Or(items) if !holds => items.iter().for_each(|i| self.assume_condition(*i, false)),
+            Typed::Not(inner) => self.assume_condition(inner, !holds),
+            Typed::Checked(_, inner) => self.assume_condition(inner, holds),
             Typed::Compare(first, rest) if holds || rest.len() == 1 => {
                 let mut left = first;
                 for (op, right) in rest {
-                    let exact = |n: TId| self.faithful(n).filter(|p| self.exact(p)).cloned();
+                    let exact = |n: TypedId| self.faithful_poly(n).filter(|p| self.is_exact(p)).cloned();
                     if let (Some(a), Some(b)) = (exact(left), exact(right)) {
                         let of = self.nodes[left].ty.clone();
-                        let op = if holds { op } else { negated(op) };
+                        let op = if holds { op } else { negated_comparison(op) };
                         let (p, says) = match op {
-                            BinOp::Lt => (b.sub(&a).add_constant(-1), Says::NonNegative),
-                            BinOp::Le => (b.sub(&a), Says::NonNegative),
-                            BinOp::Gt => (a.sub(&b).add_constant(-1), Says::NonNegative),
-                            BinOp::Ge => (a.sub(&b), Says::NonNegative),
-                            BinOp::Eq => (a.sub(&b), Says::Zero),
-                            BinOp::Ne => (a.sub(&b), Says::NonZero),
+                            BinOp::Lt => (b.sub(&a).add_constant(-1), FactClaim::NonNegative),
+                            BinOp::Le => (b.sub(&a), FactClaim::NonNegative),
+                            BinOp::Gt => (a.sub(&b).add_constant(-1), FactClaim::NonNegative),
+                            BinOp::Ge => (a.sub(&b), FactClaim::NonNegative),
+                            BinOp::Eq => (a.sub(&b), FactClaim::Zero),
+                            BinOp::Ne => (a.sub(&b), FactClaim::NonZero),
                             _ => return,
                         };
-                        self.scopes.assume(Fact { p, says, of });
+                        self.scopes.assume(Fact { poly: p, claim: says, operand_type: of });
                     }
                     left = right;
                 }
@@ -601,7 +616,7 @@ impl Checker<'_> {
     /// A constant must fit `i64`. A single atom is exact. A polynomial in indices and sizes, which
     /// stay below 2^47, is exact if its bound is below 2^62. Other `i64` values may be arbitrary,
     /// so no bound exists.
-    pub(super) fn exact(&self, p: &Poly) -> bool {
+    pub(super) fn is_exact(&self, p: &Poly) -> bool {
         if let Some(c) = p.as_constant() {
             return i64::try_from(c).is_ok();
         }
@@ -624,7 +639,7 @@ impl Checker<'_> {
 
     pub(super) fn atom_magnitude(&self, a: &Atom) -> Option<i128> {
         match a {
-            Atom::Local(l, _) => self.local(*l)?.magnitude,
+            Atom::Local(l, _) => self.local_info(*l)?.magnitude,
             // The extent of an index variable.
             Atom::Meta(_) => Some(super::MAX_SIZE),
             Atom::Div(p, _) => self.magnitude(p),
@@ -639,8 +654,8 @@ impl Checker<'_> {
     ///
     /// Sums and products wrap as their polynomials do modulo 2^64. Quotients, remainders, minima
     /// and maxima of wrapped operands do not, so their operands must be exact.
-    pub(super) fn faithful(&self, node: TId) -> Option<&Poly> {
-        let exact = |n: &TId| self.sym(*n).is_some_and(|p| self.exact(p));
+    pub(super) fn faithful_poly(&self, node: TypedId) -> Option<&Poly> {
+        let exact = |n: &TypedId| self.poly(*n).is_some_and(|p| self.is_exact(p));
         let mut open = vec![node];
         while let Some(n) = open.pop() {
             match &self.nodes[n].kind {
@@ -649,7 +664,7 @@ impl Checker<'_> {
                 Typed::Arith(_, a, b) => open.extend([*a, *b]),
                 Typed::Scalar(_, args) => open.extend(args),
                 Typed::Neg(a) | Typed::Pow(a, _) | Typed::Checked(_, a) | Typed::Let(_, a) => open.push(*a),
-                Typed::Special(_, args) => open.extend(args),
+                Typed::Form(_, args) => open.extend(args),
                 Typed::Proj(tuple, k) => match &self.nodes[*tuple].kind {
                     Typed::Tuple(items) => open.extend(items.get(*k as usize)),
                     _ => return None,
@@ -657,21 +672,22 @@ impl Checker<'_> {
                 _ => {}
             }
         }
-        self.sym(node)
+        self.poly(node)
     }
 
     /// Instantiates a signature with fresh metavariables, and returns the callee as a value of
     /// function type.
-    fn as_value(
+    fn infer_function_value(
         &mut self,
         signature: &Signature,
         name: &str,
         span: Span,
-        value: impl FnOnce(Instance) -> Typed,
-    ) -> TId {
+        value: impl FnOnce(Instantiation) -> Typed,
+    ) -> TypedId {
         let args = self.instantiate(signature, name, span);
-        let params = signature.params.iter().map(|(n, t)| (Some(n.clone()), args.in_function(signature, t))).collect();
-        let result = args.in_function(signature, &signature.result);
+        let params =
+            signature.params.iter().map(|(n, t)| (Some(n.clone()), args.apply_in_function(signature, t))).collect();
+        let result = args.apply_in_function(signature, &signature.result);
         if signature.sizes.iter().any(|s| s.source == SizeSource::Result) {
             self.report(
                 Diagnostic::new(
@@ -683,12 +699,12 @@ impl Checker<'_> {
             );
         }
         let ty = Type::Fun(Arc::new(FunType { params, result }));
-        let node = self.alloc(value(args.instance(signature)), ty, span);
-        self.with_checks(node, args.demands(signature, name), Code::E0300)
+        let node = self.alloc(value(args.instantiation(signature)), ty, span);
+        self.wrap_in_size_checks(node, args.extent_constraints(signature, name), Code::E0300)
     }
 }
 
-fn negated(op: BinOp) -> BinOp {
+fn negated_comparison(op: BinOp) -> BinOp {
     match op {
         BinOp::Lt => BinOp::Ge,
         BinOp::Le => BinOp::Gt,

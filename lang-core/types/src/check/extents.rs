@@ -1,79 +1,93 @@
 //! **Extents as values.** Turns `i64` expressions into sizes, and opens the existential extents
 //! `?k` of a value.
 
-use super::super::lower::unknown_extent;
-use super::super::tree::{Demand, Expr as Typed, Open, Pat as TypedPat, TId};
-use super::super::ty::{Type, TypeArg};
-use super::super::unify::SizeWhy;
-use super::Checker;
+use super::super::lower::unknown_extent_error;
+use super::super::tree::{OpenedExtent, SizeConstraint, TypedExpr as Typed, TypedId, TypedPattern as TypedPat};
+use super::super::ty::{GenericArg, Type};
+use super::super::unify::SizeOrigin;
+use super::TypeChecker;
 use lang_base::{Code, Diagnostic, Name, Span};
 use lang_resolve::LocalKind;
 use lang_sizes::predicate::{Atom, LocalId, Poly};
 use lang_syntax::ast::{ExprId, TypeId};
 
-impl Checker<'_> {
+impl TypeChecker<'_> {
     /// Returns a node whose value is exactly a polynomial, so that it may be a size.
     ///
     /// An expression without a polynomial is bound to a new local. An expression that may wrap is
     /// compared with its polynomial at run time, so that extents are exactly those of the types.
-    pub(super) fn sized(&mut self, node: TId) -> TId {
-        if self.ty(node) == Type::Error || self.nodes[node].kind == Typed::Error {
+    pub(super) fn bind_as_size(&mut self, node: TypedId) -> TypedId {
+        if self.node_type(node) == Type::Error || self.nodes[node].kind == Typed::Error {
             return node;
         }
-        let polynomial = self.sym(node).cloned();
-        if self.faithful(node).is_some_and(|p| self.exact(p)) {
+        let polynomial = self.poly(node).cloned();
+        if self.faithful_poly(node).is_some_and(|p| self.is_exact(p)) {
             return node;
         }
-        let span = self.span(node);
-        let l = self.fresh_local(&self.phrase(node), Type::I64, span);
-        let value = self.atom(l);
-        let local = self.alloc_sym(Typed::Local(l), Type::I64, span, Some(value.clone()));
-        let named =
-            self.alloc_sym(Typed::Let(vec![(TypedPat::Bind(l), node)], local), Type::I64, span, Some(value.clone()));
+        let span = self.node_span(node);
+        let l = self.fresh_local(&self.operand_phrase(node), Type::I64, span);
+        let value = self.local_size(l);
+        let local = self.alloc_with_poly(Typed::Local(l), Type::I64, span, Some(value.clone()));
+        let named = self.alloc_with_poly(
+            Typed::Let(vec![(TypedPat::Bind(l), node)], local),
+            Type::I64,
+            span,
+            Some(value.clone()),
+        );
         let Some(p) = polynomial else { return named };
         // The arithmetic may wrap: the run ends unless the value equals its polynomial.
-        let demand = (value, Demand::Equal(p.clone()), "this size, whose arithmetic wraps".to_owned());
-        let checked = self.with_checks(named, vec![demand], Code::E0300);
-        self.set_sym(checked, p);
+        let demand = (value, SizeConstraint::Equal(p.clone()), "this size, whose arithmetic wraps".to_owned());
+        let checked = self.wrap_in_size_checks(named, vec![demand], Code::E0300);
+        self.set_poly(checked, p);
         checked
     }
 
     /// Checks a value against a written type and opens the extents `?k` in it. The branches of the
     /// value may have different extents.
-    pub(super) fn check_opening(&mut self, value: ExprId, wanted: &Type, written: Span, what: &str) -> TId {
-        let unknown = self.unknown_sizes(wanted, written);
+    pub(super) fn check_with_opened_extents(
+        &mut self,
+        value: ExprId,
+        wanted: &Type,
+        written: Span,
+        what: &str,
+    ) -> TypedId {
+        let unknown = self.opened_sizes(wanted, written);
         if unknown.is_empty() {
-            return self.check(value, wanted, what);
+            return self.check_expr(value, wanted, what);
         }
         let span = self.expr_span(value);
         let mut opens = Vec::new();
         for l in &unknown {
-            match find_axis(wanted, &self.atom(*l)) {
-                Some((path, axis)) => opens.push(Open { path, axis, local: *l }),
+            match find_axis(wanted, &self.local_size(*l)) {
+                Some((path, axis)) => opens.push(OpenedExtent { path, axis, local: *l }),
                 None => {
-                    let message = format!("the extent `?{}` {}", self.name_of(*l), hidden(wanted, &self.atom(*l)));
+                    let message = format!(
+                        "the extent `?{}` {}",
+                        self.local_name(*l),
+                        hidden_extent_reason(wanted, &self.local_size(*l))
+                    );
                     let d = Diagnostic::new(Code::E0310, written, message);
                     self.report(d.help("only an extent of the whole value, or of a component of it, can be opened"));
                 }
             }
         }
-        if self.branches(value) {
-            let node = self.tail_of(value, wanted, &unknown, what);
+        if self.is_branching(value) {
+            let node = self.check_tail_value(value, wanted, &unknown, what);
             return self.alloc(Typed::Opened(opens, node), wanted.clone(), span);
         }
         // The value may have any extents in these positions, and the type of the node has the
         // value's.
         let fresh: Vec<(LocalId, Poly)> =
-            unknown.iter().map(|l| (*l, self.metas.fresh_size(SizeWhy::Other, span))).collect();
+            unknown.iter().map(|l| (*l, self.metas.fresh_size(SizeOrigin::Other, span))).collect();
         let open = wanted.map_sizes(&|p, _| {
             p.substitute(&|a| match a {
                 Atom::Local(l, _) => fresh.iter().find(|f| f.0 == *l).map(|f| f.1.clone()),
                 _ => None,
             })
         });
-        let node = self.check(value, &open, what);
+        let node = self.check_expr(value, &open, what);
         for (l, meta) in &fresh {
-            let atom = self.atom(*l);
+            let atom = self.local_size(*l);
             // An extent that nothing else determines is the new local itself.
             let mut known = Vec::new();
             let _ = self.metas.unify_size(meta, &atom, &mut known);
@@ -88,17 +102,17 @@ impl Checker<'_> {
 
     /// Lowers the written type of a lambda's parameter. Reports an extent `?k`, because no value
     /// determines it before the function is created.
-    pub(super) fn parameter(&mut self, written: TypeId) -> Type {
-        let t = self.written(written);
-        let unknown = self.unknown_sizes(&t, self.tree.types[written].span);
-        let Some(place) = unknown.first().and_then(|l| self.local(*l)) else { return t };
-        let d = unknown_extent(&place.name, place.span);
+    pub(super) fn lower_lambda_param(&mut self, written: TypeId) -> Type {
+        let t = self.lower_annotation(written);
+        let unknown = self.opened_sizes(&t, self.tree.types[written].span);
+        let Some(place) = unknown.first().and_then(|l| self.local_info(*l)) else { return t };
+        let d = unknown_extent_error(&place.name, place.span);
         self.report(d.help("leave the type out: it is told where the function is used"));
         Type::Error
     }
 
     /// Returns the locals of the `?k` written in this type. Those of earlier types are known sizes.
-    fn unknown_sizes(&self, t: &Type, written: Span) -> Vec<LocalId> {
+    fn opened_sizes(&self, t: &Type, written: Span) -> Vec<LocalId> {
         let mut found = Vec::new();
         t.visit(&mut |_| {}, &mut |p| {
             p.for_each_atom(&mut |a| {
@@ -122,7 +136,7 @@ impl Checker<'_> {
 /// as an extent. An array of tuples may be empty, so its tuples do not count.
 pub(super) fn has_extent(t: &Type, size: &Poly) -> bool {
     match t {
-        Type::Array(..) => t.peel().0.contains(&size),
+        Type::Array(..) => t.split_array().0.contains(&size),
         Type::Rel(dims) => dims.contains(size),
         Type::Tuple(ts) => ts.iter().any(|t| has_extent(t, size)),
         Type::Record(fields) => fields.iter().any(|(_, t)| has_extent(t, size)),
@@ -131,10 +145,10 @@ pub(super) fn has_extent(t: &Type, size: &Poly) -> bool {
 }
 
 /// Returns the reason why no reachable axis has exactly this size, as the end of a message.
-pub(super) fn hidden(t: &Type, size: &Poly) -> &'static str {
+pub(super) fn hidden_extent_reason(t: &Type, size: &Poly) -> &'static str {
     fn of_sum(t: &Type, size: &Poly) -> bool {
         match t {
-            Type::Data(_, args) => args.iter().any(|a| matches!(a, TypeArg::Size(p) if p == size)),
+            Type::Data(_, args) => args.iter().any(|a| matches!(a, GenericArg::Size(p) if p == size)),
             Type::Array(_, t) => of_sum(t, size),
             Type::Tuple(items) => items.iter().any(|t| of_sum(t, size)),
             Type::Record(fields) => fields.iter().any(|(_, t)| of_sum(t, size)),
@@ -152,7 +166,7 @@ pub(super) fn hidden(t: &Type, size: &Poly) -> &'static str {
 pub(super) fn find_axis(t: &Type, size: &Poly) -> Option<(Vec<u32>, u32)> {
     match t {
         Type::Array(..) => {
-            let (dims, _) = t.peel();
+            let (dims, _) = t.split_array();
             let axis = dims.iter().position(|d| *d == size)?;
             Some((Vec::new(), u32::try_from(axis).ok()?))
         }
@@ -176,7 +190,7 @@ pub(super) fn find_axis(t: &Type, size: &Poly) -> Option<(Vec<u32>, u32)> {
 
 /// Returns an expression such as `len(t.age)` for an extent of a value, if a reachable axis of an
 /// array has it.
-pub(super) fn length_of(name: &Name, t: &Type, size: &Poly) -> Option<String> {
+pub(super) fn length_expr(name: &Name, t: &Type, size: &Poly) -> Option<String> {
     let (path, axis) = find_axis(t, size)?;
     let mut part = name.to_string();
     let mut t = t;

@@ -6,39 +6,40 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use super::super::coverage;
-use super::super::info::TypeInfoBody;
-use super::super::lower::apply;
+use super::super::lower::instantiate_type_body;
 use super::super::tree::{
-    Body, Callee, Demand, Expr as Typed, IndexRange, Instance, Lambda, Local, Pat, Place, SizeCheck, Subscript, TId,
+    BodyLocal, Callee, Instantiation, SizeCheck, SizeConstraint, TypedBody, TypedExpr as Typed, TypedId,
+    TypedIndexRange, TypedLambda, TypedPattern, TypedSubscript, TypedUpdateTarget,
 };
 use super::super::ty::{Scalar, Type};
-use super::super::unify::{SizeWhy, has_meta};
-use super::Checker;
-use super::item::Checked;
-use super::mismatch::two_extents;
-use super::scope::{Obligation, Says, ScopeKind};
+use super::super::type_info::TypeInfoBody;
+use super::super::unify::{SizeOrigin, has_meta};
+use super::TypeChecker;
+use super::item::CheckedItem;
+use super::mismatch::two_extents_diagnostic;
+use super::scope::{FactClaim, Obligation, ScopeKind};
 use lang_base::{Code, Diagnostic, Fix, Name, RealConst, RelatedLabel, Span};
 use lang_resolve::TypeRes;
 use lang_sizes::predicate::prove::FactSet;
 use lang_sizes::predicate::{Atom, LocalId, Poly};
 
 /// The maximal number of additional places that a diagnostic points at.
-const MOST_PLACES: usize = 6;
+const MAX_RELATED_SPANS: usize = 6;
 
 /// The facts of the scopes on the path from the item to one scope. Between obligations it changes
 /// as little as possible.
 #[derive(Default)]
-pub(super) struct Context {
+pub(super) struct ScopeContext {
     pub(super) facts: FactSet,
     /// The scopes on the path, each with the mark before its facts.
     path: Vec<(usize, usize)>,
     /// Polynomials that are zero in a scope, because a check on its entry compares them.
-    pub(super) agreed: Vec<(usize, Poly)>,
+    pub(super) entry_equalities: Vec<(usize, Poly)>,
 }
 
-impl Context {
+impl ScopeContext {
     /// Leaves all scopes, because the facts of one have changed.
-    pub(super) fn restart(&mut self) {
+    pub(super) fn reset(&mut self) {
         if let Some((_, mark)) = self.path.first() {
             self.facts.release(*mark);
         }
@@ -48,7 +49,7 @@ impl Context {
 
 /// Replaces unknown parts of the type by [`Type::Error`]; an unknown size makes the whole an error.
 /// A size that overflowed is an error only if `doubtful`, that is, if the item has errors.
-fn known(t: &Type, doubtful: bool) -> Type {
+fn erase_unknown(t: &Type, doubtful: bool) -> Type {
     let mut open = false;
     t.visit(&mut |_| {}, &mut |p| open |= has_meta(p) || doubtful && p.has_overflowed());
     match open {
@@ -57,16 +58,16 @@ fn known(t: &Type, doubtful: bool) -> Type {
     }
 }
 
-impl Checker<'_> {
+impl TypeChecker<'_> {
     /// Solves the remaining metavariables by defaults.
-    pub(super) fn solve(&mut self) {
-        self.settle(false);
+    pub(super) fn solve_remaining(&mut self) {
+        self.settle_deferred(false);
         self.metas.apply_defaults();
-        self.settle(true);
+        self.settle_deferred(true);
         self.metas.apply_defaults();
-        self.metas.default_reals();
-        for t in std::mem::take(&mut self.any_value) {
-            if let Type::Meta(_) = self.metas.shallow(&t) {
+        self.metas.apply_real_defaults();
+        for t in std::mem::take(&mut self.error_call_types) {
+            if let Type::Meta(_) = self.metas.shallow_resolve(&t) {
                 let _ = self.unify(&t, &Type::unit());
             }
         }
@@ -74,48 +75,48 @@ impl Checker<'_> {
 
     pub(super) fn finish(
         mut self,
-        root: TId,
+        root: TypedId,
         sizes: Vec<LocalId>,
         params: Vec<LocalId>,
         exports: Vec<(Name, Type)>,
         result: Type,
-    ) -> Checked {
-        self.solve();
+    ) -> CheckedItem {
+        self.solve_remaining();
         self.check_powers();
-        self.decide();
-        self.close_branches();
-        let told = self.check_bare();
-        self.check_exits(&told);
+        self.decide_obligations();
+        self.default_branch_extents();
+        let told = self.check_bare_indices();
+        self.check_scope_exits(&told);
         self.check_coverage();
-        self.check_zeros();
-        self.complete();
+        self.check_guard_zeros();
+        self.zonk_nodes();
         self.check_derivatives();
-        self.captures();
-        self.small_enough(&Type::Error, self.nodes[root].span);
+        self.compute_captures();
+        self.check_type_limits(&Type::Error, self.nodes[root].span);
         if !self.has_errors() {
             let from: Vec<LocalId> = sizes.iter().chain(&params).copied().collect();
-            self.check_order(root, &from);
+            self.check_extent_order(root, &from);
         }
         if !self.has_errors() {
-            self.check_repeated(root);
+            self.check_loop_invariants(root);
         }
-        self.hint_at_sizes();
+        self.add_size_hints();
         self.diagnostics.sort_by_key(|d| (d.span.start, d.span.end, d.code));
         let ok = !self.has_errors() && !self.nodes.iter().any(|(_, n)| n.kind == Typed::Error);
         // Unknown parts were reported here, so dependents must not report them again.
-        let doubtful = self.has_errors() || self.tainted();
-        let told = |t: &Type| known(&self.metas.zonk(t), doubtful);
+        let doubtful = self.has_errors() || self.has_tainting_error();
+        let told = |t: &Type| erase_unknown(&self.metas.zonk(t), doubtful);
         let result = told(&result);
         let exports = exports.into_iter().map(|(name, t)| (name, told(&t))).collect();
         let locals = self
             .locals
             .iter()
-            .map(|l| Local { name: l.name.clone(), ty: self.metas.zonk(&l.ty), span: l.span })
+            .map(|l| BodyLocal { name: l.name.clone(), ty: self.metas.zonk(&l.ty), span: l.span })
             .collect();
-        Checked {
-            body: Arc::new(Body { nodes: self.nodes, sizes, params, locals, root: ok.then_some(root) }),
+        CheckedItem {
+            body: Arc::new(TypedBody { nodes: self.nodes, sizes, params, locals, root: ok.then_some(root) }),
             exports,
-            sizes: Vec::new(),
+            size_values: Vec::new(),
             result,
             diagnostics: self.diagnostics,
         }
@@ -127,7 +128,7 @@ impl Checker<'_> {
 
     // ---- obligations ----
 
-    fn context(&self, c: &mut Context, scope: usize) {
+    fn enter_context(&self, c: &mut ScopeContext, scope: usize) {
         // The path holds each scope at its depth. The new part is below the first scope that the
         // path already contains.
         let (mut way, mut s) = (Vec::new(), scope);
@@ -148,37 +149,37 @@ impl Checker<'_> {
         c.path.truncate(shared);
         for s in way.into_iter().rev() {
             c.path.push((s, c.facts.mark()));
-            c.agreed.iter().filter(|(at, _)| *at == s).for_each(|(_, p)| c.facts.assume_zero(p.clone()));
+            c.entry_equalities.iter().filter(|(at, _)| *at == s).for_each(|(_, p)| c.facts.assume_zero(p.clone()));
             let Some(fact) = self.scopes.fact(s) else { continue };
-            if self.metas.shallow(&fact.of) == Type::I64 {
-                let p = self.metas.zonk_size(&fact.p);
-                match fact.says {
-                    Says::NonNegative => c.facts.assume_nonneg(p),
-                    Says::Zero => c.facts.assume_zero(p),
-                    Says::NonZero => c.facts.assume_nonzero(&p),
+            if self.metas.shallow_resolve(&fact.operand_type) == Type::I64 {
+                let p = self.metas.zonk_size(&fact.poly);
+                match fact.claim {
+                    FactClaim::NonNegative => c.facts.assume_nonneg(p),
+                    FactClaim::Zero => c.facts.assume_zero(p),
+                    FactClaim::NonZero => c.facts.assume_nonzero(&p),
                 }
             }
         }
     }
 
-    fn decide(&mut self) {
+    fn decide_obligations(&mut self) {
         let mut obligations = std::mem::take(&mut self.obligations);
         obligations.sort_by_key(|o| o.0);
-        self.runs.sort_by_key(|r| r.scope);
-        let mut context = Context::default();
+        self.full_range_indices.sort_by_key(|r| r.body_scope);
+        let mut context = ScopeContext::default();
         // The same two extents for several indices are one mistake.
         let mut differing: Vec<(Poly, Span)> = Vec::new();
-        self.known_sizes(&obligations, &mut context.facts);
+        self.assume_global_sizes(&obligations, &mut context.facts);
         for (scope, o) in obligations {
             match o {
                 Obligation::Index { node, update, position, index, extent, axis, span } => {
                     let (i, n) = (self.metas.zonk_size(&index), self.metas.zonk_size(&extent));
-                    self.context(&mut context, scope);
+                    self.enter_context(&mut context, scope);
                     let f = &context.facts;
                     if self.reported.contains(&(Code::E0304, span)) {
                         // The extents of this index differ, which was reported.
                     } else if f.proves_nonneg(&i) && f.proves_nonneg(&n.sub(&i).add_constant(-1)) {
-                        self.proved(node, update, position);
+                        self.mark_proved(node, update, position);
                     } else if n.is_zero() && i.as_constant().is_none() {
                         // A loop over an empty axis never runs.
                     } else if (f.proves_nonneg(&i.sub(&n)) || f.proves_nonneg(&i.neg().add_constant(-1)))
@@ -195,19 +196,19 @@ impl Checker<'_> {
                             d.help(format!("indices run from 0 to `{}`", n.add_constant(-1)))
                         };
                         d = d.fix(Fix::replace(span, n.add_constant(-1).to_string()));
-                        self.report(self.with_values(d, &[&i, &n]));
+                        self.report(self.add_constant_values(d, &[&i, &n]));
                     } else {
-                        self.check_ends(&context.facts, scope, &i, &n, span);
+                        self.check_loop_ends(&context.facts, scope, &i, &n, span);
                     }
                 }
                 Obligation::Slice { node, update, position, from, to, extent, span } => {
                     let (a, b, n) =
                         (self.metas.zonk_size(&from), self.metas.zonk_size(&to), self.metas.zonk_size(&extent));
-                    self.context(&mut context, scope);
+                    self.enter_context(&mut context, scope);
                     let goals = [a.clone(), b.sub(&a), n.sub(&b)];
                     let f = &context.facts;
                     if goals.iter().all(|g| f.proves_nonneg(g)) {
-                        self.proved(node, update, position);
+                        self.mark_proved(node, update, position);
                     } else if goals.iter().any(|g| f.proves_nonneg(&g.neg().add_constant(-1))) && !f.is_contradictory()
                     {
                         self.report(
@@ -220,11 +221,13 @@ impl Checker<'_> {
                         );
                     }
                 }
-                Obligation::Size { node, check, code } => self.decide_size(&mut context, scope, node, check, code),
-                Obligation::Extent { extent, array, span } => {
+                Obligation::Size { node, check, code } => {
+                    self.decide_size_check(&mut context, scope, node, check, code)
+                }
+                Obligation::Extent { extent, is_array: array, span } => {
                     let n = self.metas.zonk_size(&extent);
                     let negative = n.neg().add_constant(-1);
-                    self.context(&mut context, scope);
+                    self.enter_context(&mut context, scope);
                     if array && context.facts.proves_nonneg(&negative) && !context.facts.is_contradictory() {
                         self.report(
                             Diagnostic::new(
@@ -241,48 +244,55 @@ impl Checker<'_> {
                         );
                     }
                 }
-                Obligation::Agree { index, span, first, second } => {
+                Obligation::EqualExtents { index, span, first, second } => {
                     let (n, m) = (self.metas.zonk_size(&first), self.metas.zonk_size(&second));
                     let d = n.sub(&m);
                     // An extent that is unknown because of an error may be any.
-                    if (d.has_overflowed() || has_meta(&d)) && (self.has_errors() || self.tainted()) {
+                    if (d.has_overflowed() || has_meta(&d)) && (self.has_errors() || self.has_tainting_error()) {
                         continue;
                     }
-                    self.context(&mut context, scope);
+                    self.enter_context(&mut context, scope);
                     if !(d.is_zero()
                         || context.facts.proves_zero(&d)
-                        || self.check_on_entry(&mut context, index, &n, &m, span))
+                        || self.add_entry_check(&mut context, index, &n, &m, span))
                     {
                         let opposite = d.neg();
                         let known = differing.iter().find(|(e, _)| *e == d || *e == opposite);
                         if let Some((_, at)) = known.filter(|_| n != m) {
                             let first = self.diagnostics.iter_mut().find(|d| d.code == Code::E0304 && d.span == *at);
-                            if let Some(first) = first.filter(|d| d.related.len() < MOST_PLACES) {
+                            if let Some(first) = first.filter(|d| d.related.len() < MAX_RELATED_SPANS) {
                                 first.related.push(RelatedLabel { span, message: "here too".to_owned(), module: None });
                             }
                             continue;
                         }
                         differing.push((d, span));
-                        let name = self.name_of(index);
-                        let place = self.local(index).map_or(span, |i| i.span);
-                        let d = two_extents(&name, span, &n, &m);
+                        let name = self.local_name(index);
+                        let place = self.local_info(index).map_or(span, |i| i.span);
+                        let d = two_extents_diagnostic(&name, span, &n, &m);
                         let d = d.related(place, format!("`{name}` takes its extent from where it stands alone"));
-                        self.report(self.with_values(d, &[&n, &m]));
+                        self.report(self.add_constant_values(d, &[&n, &m]));
                     }
                 }
             }
         }
     }
 
-    fn decide_size(&mut self, context: &mut Context, scope: usize, node: TId, check: SizeCheck, code: Code) {
+    fn decide_size_check(
+        &mut self,
+        context: &mut ScopeContext,
+        scope: usize,
+        node: TypedId,
+        check: SizeCheck,
+        code: Code,
+    ) {
         let found = self.metas.zonk_size(&check.found);
-        let wanted = match &check.wanted {
-            Demand::Equal(p) => Demand::Equal(self.metas.zonk_size(p)),
-            Demand::Size => Demand::Size,
+        let wanted = match &check.constraint {
+            SizeConstraint::Equal(p) => SizeConstraint::Equal(self.metas.zonk_size(p)),
+            SizeConstraint::ValidExtent => SizeConstraint::ValidExtent,
         };
         // The facts may prove that the constraint holds, or that it never does.
         let (holds, fails, message, label) = match &wanted {
-            Demand::Equal(w) => {
+            SizeConstraint::Equal(w) => {
                 let d = found.sub(w);
                 if d.is_zero() {
                     return;
@@ -294,23 +304,23 @@ impl Checker<'_> {
                         Ok(()) if left.is_empty() => return,
                         _ => {}
                     }
-                    self.unsolved_size(&d);
+                    self.report_unsolved_size(&d);
                     return;
                 }
-                self.context(context, scope);
+                self.enter_context(context, scope);
                 let facts = &context.facts;
                 let differ = d.as_constant().is_some()
                     || facts.proves_nonneg(&d.add_constant(-1))
                     || facts.proves_nonneg(&d.neg().add_constant(-1));
                 let label = format!("the size `{found}` stands where `{w}` is wanted");
-                (facts.proves_zero(&d), differ, format!("sizes differ for {}", check.what), label)
+                (facts.proves_zero(&d), differ, format!("sizes differ for {}", check.subject), label)
             }
-            Demand::Size => {
+            SizeConstraint::ValidExtent => {
                 // An unsolved metavariable is reported elsewhere.
                 if has_meta(&found) {
                     return;
                 }
-                self.context(context, scope);
+                self.enter_context(context, scope);
                 let facts = &context.facts;
                 let negative = facts.proves_nonneg(&found.neg().add_constant(-1));
                 let label = format!("it would be `{found}`, and no size is negative");
@@ -322,7 +332,7 @@ impl Checker<'_> {
                     _ => None,
                 });
                 let holds = small.is_some_and(|most| most <= super::MAX_SIZE) && facts.proves_nonneg(&found);
-                (holds, negative, format!("sizes do not fit: {} is negative", check.what), label)
+                (holds, negative, format!("sizes do not fit: {} is negative", check.subject), label)
             }
         };
         if holds {
@@ -331,10 +341,10 @@ impl Checker<'_> {
         if fails && !context.facts.is_contradictory() {
             let d = Diagnostic::new(code, check.span, message).label(label);
             let sizes = match &wanted {
-                Demand::Equal(w) => vec![&found, w],
-                Demand::Size => vec![&found],
+                SizeConstraint::Equal(w) => vec![&found, w],
+                SizeConstraint::ValidExtent => vec![&found],
             };
-            self.report(self.with_values(d, &sizes));
+            self.report(self.add_constant_values(d, &sizes));
             return;
         }
         // A size that an argument of a function value determines is unknown here.
@@ -343,41 +353,43 @@ impl Checker<'_> {
             p.for_each_atom(&mut |a| open |= matches!(a, Atom::Arg(..)));
             open
         };
-        if open(&found) || matches!(&wanted, Demand::Equal(w) if open(w)) {
+        if open(&found) || matches!(&wanted, SizeConstraint::Equal(w) if open(w)) {
             let d = Diagnostic::new(code, check.span, message).label(label);
             self.report(d.help("the size is told by an argument of a function value, which is not known here"));
             return;
         }
-        let checked = SizeCheck { found, wanted, ..check };
+        let checked = SizeCheck { found, constraint: wanted, ..check };
         if let Typed::Checked(checks, _) = &mut self.nodes[node].kind {
             checks.push(checked);
         }
     }
 
-    fn proved(&mut self, node: TId, update: Option<usize>, position: usize) {
+    fn mark_proved(&mut self, node: TypedId, update: Option<usize>, position: usize) {
         let subs = match (&mut self.nodes[node].kind, update) {
             (Typed::Index(_, subs), None) => Some(subs),
-            (Typed::With(_, updates), Some(k)) => match updates.get_mut(k).map(|u| &mut u.place) {
-                Some(Place::Index(subs)) => Some(subs),
+            (Typed::With(_, updates), Some(k)) => match updates.get_mut(k).map(|u| &mut u.target) {
+                Some(TypedUpdateTarget::Index(subs)) => Some(subs),
                 _ => None,
             },
             _ => None,
         };
         match subs.and_then(|s| s.get_mut(position)) {
-            Some(Subscript::At { proved, .. } | Subscript::Range { proved, .. }) => *proved = true,
-            Some(Subscript::Whole) | None => {}
+            Some(TypedSubscript::Index { is_proved: proved, .. } | TypedSubscript::Range { is_proved: proved, .. }) => {
+                *proved = true
+            }
+            Some(TypedSubscript::FullAxis) | None => {}
         }
     }
 
     /// Returns whether the item has an error, reported here or elsewhere, that may cause others.
-    pub(super) fn tainted(&self) -> bool {
-        let unread = self.tree.exprs.iter().any(|(e, _)| self.is_hole(e));
+    pub(super) fn has_tainting_error(&self) -> bool {
+        let unread = self.tree.exprs.iter().any(|(e, _)| self.is_unparsed(e));
         let untyped = self.resolved.types.values().any(|t| *t == TypeRes::Error);
         unread || untyped || self.nodes.iter().any(|(_, n)| n.kind == Typed::Error || n.ty.has_error())
     }
 
-    fn unsolved_size(&mut self, p: &Poly) {
-        if self.tainted() {
+    fn report_unsolved_size(&mut self, p: &Poly) {
+        if self.has_tainting_error() {
             return;
         }
         let mut metas = Vec::new();
@@ -389,12 +401,12 @@ impl Checker<'_> {
         for id in metas {
             let (span, why) = self.metas.size_origin(id);
             match why {
-                SizeWhy::Index(name) => self.no_extent(&name, span),
-                SizeWhy::Param(size, of) => self.report(
+                SizeOrigin::Index(name) => self.report_no_extent(&name, span),
+                SizeOrigin::Param(size, of) => self.report(
                     Diagnostic::new(Code::E0301, span, format!("the size `{size}` of `{of}` cannot be solved here"))
                         .help("write the type of what is passed, or of the result, so that its extents are known"),
                 ),
-                SizeWhy::Other => self.report(
+                SizeOrigin::Other => self.report(
                     Diagnostic::new(Code::E0301, span, "an extent of this array is not known")
                         .help("write its type: `let x: [?n]f64 = …`"),
                 ),
@@ -402,7 +414,7 @@ impl Checker<'_> {
         }
     }
 
-    fn no_extent(&mut self, name: &Name, span: Span) {
+    fn report_no_extent(&mut self, name: &Name, span: Span) {
         let Some(help) = self.no_extent_help(name, span) else { return };
         self.report(
             Diagnostic::new(Code::E0303, span, format!("the index `{name}` has no extent"))
@@ -413,15 +425,15 @@ impl Checker<'_> {
 
     /// Reports bare indices whose extents are unknown on entry of their binder. Returns the locals
     /// inside the binder on which the reported extents depend.
-    fn check_bare(&mut self) -> Vec<LocalId> {
+    fn check_bare_indices(&mut self) -> Vec<LocalId> {
         let mut told = Vec::new();
-        if self.tainted() {
+        if self.has_tainting_error() {
             return told;
         }
-        for bare in std::mem::take(&mut self.bare) {
+        for bare in std::mem::take(&mut self.bare_indices) {
             let extent = self.metas.zonk_size(&bare.extent);
             if let Some(Atom::Meta(_)) = extent.as_atom() {
-                self.no_extent(&bare.name, bare.span);
+                self.report_no_extent(&bare.name, bare.span);
                 continue;
             }
             // Locals bound inside the binder have no value when its loop starts.
@@ -429,12 +441,12 @@ impl Checker<'_> {
             extent.for_each_atom(&mut |a| {
                 if let Atom::Local(l, name) = a
                     && *l >= bare.index
-                    && self.local(*l).is_some_and(|i| i.scope >= bare.scope)
+                    && self.local_info(*l).is_some_and(|i| i.scope >= bare.scope)
                 {
                     inside = Some((*l, name.clone()));
                 }
             });
-            let Some((l, inside)) = inside.filter(|_| !self.told_of(bare.span)) else { continue };
+            let Some((l, inside)) = inside.filter(|_| !self.has_extent_conflict(bare.span)) else { continue };
             told.push(l);
             let (name, message) = (&bare.name, "is known only inside");
             self.report(
@@ -450,30 +462,30 @@ impl Checker<'_> {
     }
 
     /// Returns whether a diagnostic already reports two extents for the index bound here.
-    fn told_of(&self, index: Span) -> bool {
+    fn has_extent_conflict(&self, index: Span) -> bool {
         let mut told = self.diagnostics.iter().filter(|d| d.code == Code::E0304);
         told.any(|d| d.related.iter().any(|l| l.span == index))
     }
 
     /// Reports types that leave a scope and mention a local of the scope, except the locals in
     /// `told`, which have a diagnostic.
-    fn check_exits(&mut self, told: &[LocalId]) {
-        for e in std::mem::take(&mut self.exits) {
+    fn check_scope_exits(&mut self, told: &[LocalId]) {
+        for e in std::mem::take(&mut self.scope_exits) {
             let t = self.metas.zonk(&e.ty);
             let mut inner = None;
             t.visit(&mut |_| {}, &mut |p| {
                 p.for_each_atom(&mut |a| {
                     if let Atom::Local(l, _) = a
-                        && self.local(*l).is_some_and(|i| (e.first..=e.last).contains(&i.scope))
+                        && self.local_info(*l).is_some_and(|i| (e.first..=e.last).contains(&i.scope))
                     {
                         inner = Some(*l);
                     }
                 });
             });
             let Some(l) = inner.filter(|l| !told.contains(l)) else { continue };
-            let (name, place) = self.local(l).map(|i| (i.name.clone(), i.span)).unwrap_or_default();
+            let (name, place) = self.local_info(l).map(|i| (i.name.clone(), i.span)).unwrap_or_default();
             let d = if e.kind == ScopeKind::Binder {
-                self.ragged(e.span, &t, l)
+                self.ragged_array_error(e.span, &t, l)
             } else {
                 Diagnostic::new(
                     Code::E0310,
@@ -494,19 +506,22 @@ impl Checker<'_> {
         let ctors = |t: &Type| match t {
             Type::Data(name, args) => match &env.type_info(name)?.body {
                 TypeInfoBody::Sum(ctors) => Some(
-                    ctors.iter().map(|c| (c.name.clone(), c.args.iter().map(|t| apply(t, args)).collect())).collect(),
+                    ctors
+                        .iter()
+                        .map(|c| (c.name.clone(), c.args.iter().map(|t| instantiate_type_body(t, args)).collect()))
+                        .collect(),
                 ),
                 TypeInfoBody::Alias(_) => None,
             },
             _ => None,
         };
-        for c in std::mem::take(&mut self.coverage) {
+        for c in std::mem::take(&mut self.coverage_obligations) {
             let ty = self.metas.zonk(&c.ty);
             if ty.has_error() {
                 continue;
             }
-            let pats: Vec<&Pat> = c.pats.iter().collect();
-            let result = coverage::check(&ty, &pats, &ctors);
+            let pats: Vec<&TypedPattern> = c.pats.iter().collect();
+            let result = coverage::check_match(&ty, &pats, &ctors);
             if result.too_large {
                 let whole = if c.spans.is_empty() { "pattern" } else { "`match`" };
                 let message = format!("this {whole} is too large to tell whether it covers everything");
@@ -545,7 +560,7 @@ impl Checker<'_> {
                 }
             }
             // Arms after a misspelt constructor become reachable once it is corrected.
-            let hidden = c.spans.iter().position(|s| self.catches_by_mistake(*s)).unwrap_or(c.spans.len());
+            let hidden = c.spans.iter().position(|s| self.has_misspelt_ctor(*s)).unwrap_or(c.spans.len());
             for k in result.redundant {
                 if let Some(span) = c.spans.get(k).filter(|_| k <= hidden) {
                     self.report(
@@ -562,7 +577,7 @@ impl Checker<'_> {
     }
 
     /// Returns whether the pattern contains a name with a warning that it is not a constructor.
-    fn catches_by_mistake(&self, pattern: Span) -> bool {
+    fn has_misspelt_ctor(&self, pattern: Span) -> bool {
         let mut told = self.resolved.diagnostics.iter().filter(|d| d.code == Code::W0110);
         told.any(|d| pattern.to(d.span) == pattern)
     }
@@ -570,14 +585,14 @@ impl Checker<'_> {
     // ---- the body ----
 
     /// Substitutes the solutions in all nodes and reports metavariables that are still unsolved.
-    fn complete(&mut self) {
-        let clean = !self.has_errors() && !self.tainted();
+    fn zonk_nodes(&mut self) {
+        let clean = !self.has_errors() && !self.has_tainting_error();
         let mut open: Vec<u32> = Vec::new();
         let mut open_sizes: Vec<Poly> = Vec::new();
-        let ids: Vec<TId> = self.nodes.iter().map(|(id, _)| id).collect();
+        let ids: Vec<TypedId> = self.nodes.iter().map(|(id, _)| id).collect();
         for id in ids {
             let ty = self.metas.zonk(&self.nodes[id].ty);
-            self.small_enough(&ty, self.nodes[id].span);
+            self.check_type_limits(&ty, self.nodes[id].span);
             ty.visit(
                 &mut |t| {
                     if let Type::Meta(m) = t {
@@ -611,7 +626,7 @@ impl Checker<'_> {
                 }
                 Typed::Binder { vars, .. } | Typed::Fold { vars, .. } => {
                     for v in vars {
-                        if let IndexRange::Extent(p) = &mut v.range {
+                        if let TypedIndexRange::Extent(p) = &mut v.range {
                             *p = self.metas.zonk_size(p);
                         }
                     }
@@ -622,7 +637,7 @@ impl Checker<'_> {
             self.nodes[id].ty = ty;
         }
         // Removes checks that turned out to be empty.
-        let ids: Vec<TId> = self.nodes.iter().map(|(id, _)| id).collect();
+        let ids: Vec<TypedId> = self.nodes.iter().map(|(id, _)| id).collect();
         for id in ids {
             if let Typed::Checked(checks, inner) = &self.nodes[id].kind
                 && checks.is_empty()
@@ -631,8 +646,8 @@ impl Checker<'_> {
                 self.nodes[id].kind = inner.kind;
             }
         }
-        if clean && !self.metas.told_large {
-            open_sizes.iter().for_each(|p| self.unsolved_size(p));
+        if clean && !self.metas.has_reported_large {
+            open_sizes.iter().for_each(|p| self.report_unsolved_size(p));
             open.sort_unstable();
             open.dedup();
             for m in open {
@@ -645,23 +660,23 @@ impl Checker<'_> {
         }
     }
 
-    fn zonk_instance(&self, i: &mut Instance) {
+    fn zonk_instance(&self, i: &mut Instantiation) {
         i.types.iter_mut().for_each(|t| *t = self.metas.zonk(t));
         i.sizes.iter_mut().for_each(|p| *p = self.metas.zonk_size(p));
     }
 
     /// Computes the captures of each lambda: the locals that it reads from the enclosing frame.
-    fn captures(&mut self) {
-        let lambdas: Vec<TId> =
+    fn compute_captures(&mut self) {
+        let lambdas: Vec<TypedId> =
             self.nodes.iter().filter(|(_, n)| matches!(n.kind, Typed::Lambda(_))).map(|(id, _)| id).collect();
         for id in lambdas {
             let Typed::Lambda(lambda) = self.nodes[id].kind.clone() else { continue };
             let (mut read, mut bound) = (HashSet::new(), HashSet::new());
-            lambda.params.iter().for_each(|p| pattern_locals(p, &mut bound));
+            lambda.params.iter().for_each(|p| collect_pattern_locals(p, &mut bound));
             let mut stack = vec![lambda.body];
             while let Some(n) = stack.pop() {
                 let node = &self.nodes[n];
-                node.ty.visit(&mut |_| {}, &mut |p| poly_locals(p, &mut read));
+                node.ty.visit(&mut |_| {}, &mut |p| collect_poly_locals(p, &mut read));
                 node.kind.for_each_local(
                     &mut |l| {
                         read.insert(l);
@@ -674,13 +689,13 @@ impl Checker<'_> {
             }
             let mut captures: Vec<LocalId> = read.difference(&bound).copied().collect();
             captures.sort_unstable();
-            self.nodes[id].kind = Typed::Lambda(Arc::new(Lambda { captures, ..(*lambda).clone() }));
+            self.nodes[id].kind = Typed::Lambda(Arc::new(TypedLambda { captures, ..(*lambda).clone() }));
         }
     }
 }
 
 /// Collects the locals that a size reads.
-fn poly_locals(p: &Poly, out: &mut HashSet<LocalId>) {
+fn collect_poly_locals(p: &Poly, out: &mut HashSet<LocalId>) {
     p.for_each_atom(&mut |a| {
         if let Atom::Local(l, _) = a {
             out.insert(*l);
@@ -688,7 +703,7 @@ fn poly_locals(p: &Poly, out: &mut HashSet<LocalId>) {
     });
 }
 
-fn pattern_locals(p: &Pat, out: &mut HashSet<LocalId>) {
+fn collect_pattern_locals(p: &TypedPattern, out: &mut HashSet<LocalId>) {
     p.for_each_local(&mut |l| {
         out.insert(l);
     });

@@ -1,9 +1,12 @@
 //! **Indexing, slices and updates.** Every access becomes an obligation `0 <= i < n`; one that
 //! `finish` does not prove is checked at run time.
 
-use super::super::tree::{Expr as Typed, Place as TypedPlace, Subscript as TypedSub, TId, Update as TypedUpdate};
-use super::super::ty::{Class, Scalar, Type};
-use super::Checker;
+use super::super::tree::{
+    TypedExpr as Typed, TypedId, TypedSubscript as TypedSub, TypedUpdateTarget as TypedPlace,
+    TypedWithUpdate as TypedUpdate,
+};
+use super::super::ty::{Scalar, Type, TypeClass};
+use super::TypeChecker;
 use super::scope::Obligation;
 use lang_base::{Code, Diagnostic, Fix, Name, Span};
 use lang_resolve::Res;
@@ -11,36 +14,36 @@ use lang_sizes::predicate::{Atom, Poly};
 use lang_syntax::ast::{Expr, ExprId, Subscript, UpdateTarget, WithUpdate};
 
 /// A typed subscript and the condition to prove for it.
-pub(super) struct Access {
-    sub: TypedSub,
-    goal: Goal,
+pub(super) struct SubscriptAccess {
+    subscript: TypedSub,
+    goal: BoundsGoal,
     span: Span,
 }
 
-enum Goal {
+enum BoundsGoal {
     None,
-    At(Poly, Poly),
+    Index(Poly, Poly),
     Slice(Poly, Poly, Poly),
 }
 
-impl Checker<'_> {
+impl TypeChecker<'_> {
     /// Infers `x[i, a..b, _]`.
-    pub(super) fn index(&mut self, base: ExprId, subscripts: &[Subscript], span: Span) -> TId {
-        if self.rows(base, subscripts) {
+    pub(super) fn infer_index(&mut self, base: ExprId, subscripts: &[Subscript], span: Span) -> TypedId {
+        if self.report_missing_row_comma(base, subscripts) {
             return self.error_node(span);
         }
         let base = self.infer(base, None);
         // A subscript that the parser could not read may have been a slice, which keeps its axis,
         // or several subscripts.
-        if subscripts.iter().any(|s| matches!(s, Subscript::Index(e) if self.is_hole(*e))) {
+        if subscripts.iter().any(|s| matches!(s, Subscript::Index(e) if self.is_unparsed(*e))) {
             subscripts.iter().for_each(|s| self.infer_subscript(s));
             return self.error_node(span);
         }
-        let ty = self.ty(base);
-        let at = self.span(base);
-        let Some((accesses, ty)) = self.subscripts(&ty, at, subscripts) else { return self.error_node(span) };
+        let ty = self.node_type(base);
+        let at = self.node_span(base);
+        let Some((accesses, ty)) = self.check_subscripts(&ty, at, subscripts) else { return self.error_node(span) };
         let node = self.alloc(Typed::Index(base, Vec::new()), ty, span);
-        let subs = self.accesses(node, None, accesses);
+        let subs = self.record_accesses(node, None, accesses);
         self.nodes[node].kind = Typed::Index(base, subs);
         node
     }
@@ -75,7 +78,7 @@ impl Checker<'_> {
 
     /// Reports rows of numbers without a comma between them, `[1, 2] [3, 4]`. Returns whether it
     /// did.
-    fn rows(&mut self, base: ExprId, subscripts: &[Subscript]) -> bool {
+    fn report_missing_row_comma(&mut self, base: ExprId, subscripts: &[Subscript]) -> bool {
         let mut row = base;
         while let Expr::Index(inner, between) = &self.tree.exprs[row].kind
             && between.len() > 1
@@ -100,22 +103,27 @@ impl Checker<'_> {
 
     /// Checks the subscripts against the axes of a type. Returns the accesses and the type of the
     /// selection; reports and returns `None` if there are too many subscripts.
-    fn subscripts(&mut self, ty: &Type, at: Span, subscripts: &[Subscript]) -> Option<(Vec<Access>, Type)> {
+    fn check_subscripts(
+        &mut self,
+        ty: &Type,
+        at: Span,
+        subscripts: &[Subscript],
+    ) -> Option<(Vec<SubscriptAccess>, Type)> {
         let mut kept = Vec::new();
         let mut accesses = Vec::new();
         let mut rest = ty.clone();
         for (k, s) in subscripts.iter().enumerate() {
-            let (extent, elem) = match self.metas.shallow(&rest) {
+            let (extent, elem) = match self.metas.shallow_resolve(&rest) {
                 Type::Array(n, t) => (n, (*t).clone()),
                 other => {
                     for s in subscripts.iter().skip(k) {
                         self.infer_subscript(s);
                     }
-                    self.not_indexable(ty, &other, k, at, subscripts.get(k));
+                    self.report_not_indexable(ty, &other, k, at, subscripts.get(k));
                     return None;
                 }
             };
-            accesses.push(self.subscript(s, &extent, &mut kept, at));
+            accesses.push(self.check_subscript(s, &extent, &mut kept, at));
             rest = elem;
         }
         Some((accesses, Type::array(kept.into_iter(), rest)))
@@ -134,14 +142,14 @@ impl Checker<'_> {
         }
     }
 
-    fn not_indexable(&mut self, whole: &Type, rest: &Type, k: usize, at: Span, by: Option<&Subscript>) {
-        let whole = self.metas.shown(whole);
+    fn report_not_indexable(&mut self, whole: &Type, rest: &Type, k: usize, at: Span, by: Option<&Subscript>) {
+        let whole = self.metas.with_defaults(whole);
         if whole.has_error() {
             return;
         }
         let d = match rest {
             t if self.metas.is_unknown(t) => {
-                self.unknown_here(at, "an array");
+                self.report_unknown_type(at, "an array");
                 return;
             }
             Type::Fun(_) if k == 0 => {
@@ -157,7 +165,7 @@ impl Checker<'_> {
             _ if k == 0 => {
                 let message = format!("this has type `{whole}`, and only arrays have elements");
                 let mut d = Diagnostic::new(Code::E0203, at, message);
-                d.help = self.field_by_text(at, by).filter(|_| matches!(rest, Type::Record(_)));
+                d.help = self.text_subscript_help(at, by).filter(|_| matches!(rest, Type::Record(_)));
                 d
             }
             _ => {
@@ -168,48 +176,48 @@ impl Checker<'_> {
         self.report(d);
     }
 
-    fn subscript(&mut self, s: &Subscript, extent: &Poly, kept: &mut Vec<Poly>, of: Span) -> Access {
+    fn check_subscript(&mut self, s: &Subscript, extent: &Poly, kept: &mut Vec<Poly>, of: Span) -> SubscriptAccess {
         match s {
             Subscript::FullAxis(span) => {
                 kept.push(extent.clone());
-                Access { sub: TypedSub::Whole, goal: Goal::None, span: *span }
+                SubscriptAccess { subscript: TypedSub::FullAxis, goal: BoundsGoal::None, span: *span }
             }
             Subscript::Index(e) => {
-                let index = self.index_value(*e, of);
+                let index = self.infer_index_value(*e, of);
                 let span = self.expr_span(*e);
-                let mut goal = Goal::None;
-                if let Some(p) = self.faithful(index).cloned() {
-                    self.stands_alone(*e, &p, extent, span);
-                    goal = Goal::At(p, extent.clone());
+                let mut goal = BoundsGoal::None;
+                if let Some(p) = self.faithful_poly(index).cloned() {
+                    self.record_bare_subscript(*e, &p, extent, span);
+                    goal = BoundsGoal::Index(p, extent.clone());
                 }
-                Access { sub: TypedSub::At { index, proved: false }, goal, span }
+                SubscriptAccess { subscript: TypedSub::Index { index, is_proved: false }, goal, span }
             }
             Subscript::Range(a, b) => {
-                let (from, to) = (self.index_value(*a, of), self.index_value(*b, of));
+                let (from, to) = (self.infer_index_value(*a, of), self.infer_index_value(*b, of));
                 let span = self.expr_span(*a).to(self.expr_span(*b));
-                let (from, to) = (self.sized(from), self.sized(to));
-                let mut goal = Goal::None;
-                match (self.sym(from).cloned(), self.sym(to).cloned()) {
+                let (from, to) = (self.bind_as_size(from), self.bind_as_size(to));
+                let mut goal = BoundsGoal::None;
+                match (self.poly(from).cloned(), self.poly(to).cloned()) {
                     (Some(p), Some(q)) => {
                         kept.push(q.sub(&p));
-                        goal = Goal::Slice(p, q, extent.clone());
+                        goal = BoundsGoal::Slice(p, q, extent.clone());
                     }
                     _ => kept.push(Poly::atom(Atom::Overflow)),
                 }
-                Access { sub: TypedSub::Range { from, to, proved: false }, goal, span }
+                SubscriptAccess { subscript: TypedSub::Range { from, to, is_proved: false }, goal, span }
             }
         }
     }
 
     /// Infers an index, which must be an integer.
-    fn index_value(&mut self, e: ExprId, of: Span) -> TId {
+    fn infer_index_value(&mut self, e: ExprId, of: Span) -> TypedId {
         let node = self.infer(e, Some(&Type::I64));
-        if self.array_as_index(e, node, of) {
-            return self.alloc(Typed::Error, Type::I64, self.span(node));
+        if self.report_array_index(e, node, of) {
+            return self.alloc(Typed::Error, Type::I64, self.node_span(node));
         }
         let t = self.metas.zonk(&self.nodes[node].ty);
         if let Type::Scalar(Scalar::F64 | Scalar::F32) = t {
-            let span = self.span(node);
+            let span = self.node_span(node);
             self.report(
                 Diagnostic::new(Code::E0206, span, format!("an index is an `i64`, and this is a `{t}`"))
                     .help("`i64(…)` makes an integer, rounding towards zero")
@@ -217,12 +225,12 @@ impl Checker<'_> {
             );
             return self.alloc(Typed::Error, Type::I64, span);
         }
-        self.expect(node, &Type::I64, "an index")
+        self.require_type(node, &Type::I64, "an index")
     }
 
     /// Handles a bare index that is a whole subscript: it takes the extent of the axis, and on a
     /// second axis both extents must agree.
-    pub(super) fn stands_alone(&mut self, e: ExprId, p: &Poly, extent: &Poly, span: Span) {
+    pub(super) fn record_bare_subscript(&mut self, e: ExprId, p: &Poly, extent: &Poly, span: Span) {
         let Some(Atom::Local(l, _)) = p.as_atom().cloned() else { return };
         // An alias of the index counts as arithmetic on it, so it determines no extent.
         if !matches!(self.tree.exprs[e].kind, Expr::Name(_)) || self.resolved.exprs.get(&e) != Some(&Res::Local(l)) {
@@ -240,31 +248,43 @@ impl Checker<'_> {
             }
         }
         let scope = self.scopes.current;
-        self.obligations.push((scope, Obligation::Agree { index: l, span, first: bare, second: extent.clone() }));
+        self.obligations
+            .push((scope, Obligation::EqualExtents { index: l, span, first: bare, second: extent.clone() }));
     }
 
     /// Records the obligations of the subscripts of a node, or of one of its updates.
-    fn accesses(&mut self, node: TId, update: Option<usize>, accesses: Vec<Access>) -> Vec<TypedSub> {
+    fn record_accesses(
+        &mut self,
+        node: TypedId,
+        update: Option<usize>,
+        accesses: Vec<SubscriptAccess>,
+    ) -> Vec<TypedSub> {
         let scope = self.scopes.current;
         let mut subs = Vec::new();
         for (position, a) in accesses.into_iter().enumerate() {
             match a.goal {
-                Goal::None => {}
-                Goal::At(index, extent) => self.obligations.push((
+                BoundsGoal::None => {}
+                BoundsGoal::Index(index, extent) => self.obligations.push((
                     scope,
                     Obligation::Index { node, update, position, index, extent, axis: position, span: a.span },
                 )),
-                Goal::Slice(from, to, extent) => self
+                BoundsGoal::Slice(from, to, extent) => self
                     .obligations
                     .push((scope, Obligation::Slice { node, update, position, from, to, extent, span: a.span })),
             }
-            subs.push(a.sub);
+            subs.push(a.subscript);
         }
         subs
     }
 
     /// Infers `x with [i] = e with [j] += f`.
-    pub(super) fn with(&mut self, base: ExprId, updates: &[WithUpdate], hint: Option<&Type>, span: Span) -> TId {
+    pub(super) fn infer_with(
+        &mut self,
+        base: ExprId,
+        updates: &[WithUpdate],
+        hint: Option<&Type>,
+        span: Span,
+    ) -> TypedId {
         let base = self.infer(base, hint);
         let ty = self.nodes[base].ty.clone();
         let node = self.alloc(Typed::With(base, Vec::new()), ty.clone(), span);
@@ -272,19 +292,19 @@ impl Checker<'_> {
         for u in updates {
             let (place, part, at) = match &u.target {
                 UpdateTarget::Index(subs, at) => {
-                    let shallow = self.metas.shallow(&ty);
-                    let Some((accesses, part)) = self.subscripts(&shallow, self.span(base), subs) else {
+                    let shallow = self.metas.shallow_resolve(&ty);
+                    let Some((accesses, part)) = self.check_subscripts(&shallow, self.node_span(base), subs) else {
                         self.infer(u.value, None);
                         continue;
                     };
-                    (TypedPlace::Index(self.accesses(node, Some(typed.len()), accesses)), part, *at)
+                    (TypedPlace::Index(self.record_accesses(node, Some(typed.len()), accesses)), part, *at)
                 }
-                UpdateTarget::Field(name) => match self.metas.shallow(&ty) {
+                UpdateTarget::Field(name) => match self.metas.shallow_resolve(&ty) {
                     Type::Record(fields) => match (0..).zip(fields.iter()).find(|(_, f)| f.0 == name.name) {
                         Some((k, (_, t))) => (TypedPlace::Proj(k), t.clone(), name.span),
                         None => {
                             let names: Vec<String> = fields.iter().map(|(n, _)| format!("`{n}`")).collect();
-                            self.error(
+                            self.report_error(
                                 Code::E0106,
                                 name.span,
                                 format!(
@@ -312,14 +332,14 @@ impl Checker<'_> {
                         continue;
                     }
                 },
-                UpdateTarget::Proj(k, at) => match self.metas.shallow(&ty) {
+                UpdateTarget::Proj(k, at) => match self.metas.shallow_resolve(&ty) {
                     Type::Tuple(items) if (*k as usize) < items.len() => {
                         (TypedPlace::Proj(*k), items.get(*k as usize).cloned().unwrap_or(Type::Error), *at)
                     }
                     Type::Error => continue,
                     t => {
                         let t = self.metas.zonk(&t);
-                        self.error(Code::E0106, *at, format!("there is no component {k} in `{t}`"));
+                        self.report_error(Code::E0106, *at, format!("there is no component {k} in `{t}`"));
                         self.infer(u.value, None);
                         continue;
                     }
@@ -329,21 +349,23 @@ impl Checker<'_> {
             let value = self.infer(u.value, Some(&part));
             // A scalar may fill a slice; a field keeps its shape.
             let slice = matches!(place, TypedPlace::Index(_));
-            let target = match (self.ty(value), part.peel()) {
+            let target = match (self.node_type(value), part.split_array()) {
                 (Type::Scalar(_), (dims, elem)) if slice && !dims.is_empty() => elem.clone(),
-                (Type::Meta(id), (dims, elem)) if slice && !dims.is_empty() && self.metas.class(id) != Class::Any => {
+                (Type::Meta(id), (dims, elem))
+                    if slice && !dims.is_empty() && self.metas.class(id) != TypeClass::Any =>
+                {
                     elem.clone()
                 }
                 _ => part.clone(),
             };
-            let value = self.expect(value, &target, "this update");
+            let value = self.require_type(value, &target, "this update");
             if u.is_add {
-                let elem = self.metas.zonk(&part).peel().1.clone();
-                if let Err(super::super::unify::Mismatch::Class(t, class)) = self.demand(&elem, Class::Num) {
-                    self.class_error(&t, class, at);
+                let elem = self.metas.zonk(&part).split_array().1.clone();
+                if let Err(super::super::unify::Mismatch::Class(t, class)) = self.require_class(&elem, TypeClass::Num) {
+                    self.report_class_error(&t, class, at);
                 }
             }
-            typed.push(TypedUpdate { place, add: u.is_add, value, span: at });
+            typed.push(TypedUpdate { target: place, is_add: u.is_add, value, span: at });
         }
         self.nodes[node].kind = Typed::With(base, typed);
         node
@@ -351,6 +373,6 @@ impl Checker<'_> {
 
     /// Returns the extent of a bare index variable.
     fn bare_extent(&self, l: lang_sizes::predicate::LocalId) -> Option<Poly> {
-        self.bare_locals.iter().rev().find(|(b, _)| *b == l).map(|(_, p)| p.clone())
+        self.bare_extents.iter().rev().find(|(b, _)| *b == l).map(|(_, p)| p.clone())
     }
 }

@@ -3,28 +3,28 @@
 
 use std::sync::Arc;
 
-use super::super::env::Env;
-use super::super::lower::{signature_sizes, written_signature};
-use super::super::tree::{Body, Expr as Typed, Pat as TypedPat, TId};
+use super::super::env::TypeEnv;
+use super::super::lower::{lower_signature, signature_sizes};
+use super::super::tree::{TypedBody, TypedExpr as Typed, TypedId, TypedPattern as TypedPat};
 use super::super::ty::{Scalar, Signature, SizeParam, SizeSource, Type};
-use super::Checker;
-use super::extents::length_of;
+use super::TypeChecker;
+use super::extents::length_expr;
 use lang_base::{Code, Diagnostic, GlobalName, ModuleName, Name, Span};
-use lang_resolve::{Decl, LocalKind, Resolved, TypeRes, ValueRef};
+use lang_resolve::{LocalDecl, LocalKind, Resolved, TypeRes, ValueRef};
 use lang_sizes::predicate::{Atom, LocalId, Poly};
 use lang_syntax::ast::{Item, Pat, PatId, Tree};
 
 /// The result of checking an item.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Checked {
+pub struct CheckedItem {
     /// The typed tree. For a top-level `let`, its value is the tuple of `exports`.
-    pub body: Arc<Body>,
+    pub body: Arc<TypedBody>,
     /// The names that a top-level `let` binds, with their types. Extents in these types that are
     /// known only with the value are exported under names that no text can contain.
     pub exports: Vec<(Name, Type)>,
     /// The exports that are an `i64` with a known value: a constant, or a polynomial in top-level
     /// sizes.
-    pub sizes: Vec<(Name, Poly)>,
+    pub size_values: Vec<(Name, Poly)>,
     /// The result type of a definition, in terms of the body's locals.
     pub result: Type,
     /// The errors and warnings.
@@ -33,34 +33,34 @@ pub struct Checked {
 
 /// Checks a definition's body against its written types. Errors in the signature itself are
 /// reported by [`signature`].
-pub fn check_def(tree: &Tree, resolved: &Resolved, module: &ModuleName, env: &dyn Env) -> Checked {
-    let mut c = Checker::new(tree, resolved, module, env);
-    let Item::Def(def) = &tree.item else { return c.nothing() };
+pub fn check_def(tree: &Tree, resolved: &Resolved, module: &ModuleName, env: &dyn TypeEnv) -> CheckedItem {
+    let mut c = TypeChecker::new(tree, resolved, module, env);
+    let Item::Def(def) = &tree.item else { return c.finish_invalid() };
     let mut params = Vec::new();
     // Types of parameters may mention later parameters.
     for p in &def.params {
         if resolved.types.get(&p.ty) == Some(&TypeRes::Scalar(Scalar::I64))
-            && let Some(l) = c.declared(p.name.span)
+            && let Some(l) = c.declared_local(p.name.span)
         {
-            c.bind(l, Type::I64, None);
+            c.bind_local(l, Type::I64, None);
         }
     }
-    let types: Vec<Type> = def.params.iter().map(|p| c.written(p.ty)).collect();
+    let types: Vec<Type> = def.params.iter().map(|p| c.lower_annotation(p.ty)).collect();
     for (p, t) in def.params.iter().zip(&types) {
-        if let Some(l) = c.declared(p.name.span) {
-            c.bind(l, t.clone(), None);
+        if let Some(l) = c.declared_local(p.name.span) {
+            c.bind_local(l, t.clone(), None);
             params.push(l);
         }
     }
     for t in &types {
         c.assume_lone_extents(t);
     }
-    let wanted = def.result.map(|t| c.written(t));
+    let wanted = def.result.map(|t| c.lower_annotation(t));
     // [`signature`] reports the errors of the signature.
     c.diagnostics.clear();
     let what = format!("the result of `{}`", def.name.name);
     let root = match &wanted {
-        Some(t) => c.result_of(def.body, t, &what),
+        Some(t) => c.check_result(def.body, t, &what),
         None => c.infer(def.body, None),
     };
     let result = wanted.unwrap_or_else(|| c.nodes[root].ty.clone());
@@ -73,32 +73,32 @@ pub fn check_def(tree: &Tree, resolved: &Resolved, module: &ModuleName, env: &dy
 }
 
 /// Checks a `do`.
-pub fn check_do(tree: &Tree, resolved: &Resolved, module: &ModuleName, env: &dyn Env) -> Checked {
-    let mut c = Checker::new(tree, resolved, module, env);
-    let Item::Do(e) = tree.item else { return c.nothing() };
-    c.effects = true;
+pub fn check_do(tree: &Tree, resolved: &Resolved, module: &ModuleName, env: &dyn TypeEnv) -> CheckedItem {
+    let mut c = TypeChecker::new(tree, resolved, module, env);
+    let Item::Do(e) = tree.item else { return c.finish_invalid() };
+    c.allows_effects = true;
     let root = c.infer(e, None);
     let result = c.nodes[root].ty.clone();
     c.finish(root, Vec::new(), Vec::new(), Vec::new(), result)
 }
 
 /// Checks a top-level `let`.
-pub fn check_let(tree: &Tree, resolved: &Resolved, module: &ModuleName, env: &dyn Env) -> Checked {
-    let mut c = Checker::new(tree, resolved, module, env);
-    let Item::Let(item) = &tree.item else { return c.nothing() };
-    c.effects = true;
-    let (pat, value) = c.bind_value(item.pat, item.ty, item.value);
+pub fn check_let(tree: &Tree, resolved: &Resolved, module: &ModuleName, env: &dyn TypeEnv) -> CheckedItem {
+    let mut c = TypeChecker::new(tree, resolved, module, env);
+    let Item::Let(item) = &tree.item else { return c.finish_invalid() };
+    c.allows_effects = true;
+    let (pat, value) = c.infer_let_binding(item.pat, item.ty, item.value);
     let mut names = Vec::new();
-    bound_names(tree, resolved, item.pat, &mut names);
-    c.export(pat, value, names, tree.exprs[item.value].span)
+    collect_bound_names(tree, resolved, item.pat, &mut names);
+    c.finish_let(pat, value, names, tree.exprs[item.value].span)
 }
 
 /// Checks a derivative rule against the signature of its definition.
-pub fn check_rule(tree: &Tree, resolved: &Resolved, module: &ModuleName, env: &dyn Env) -> Checked {
-    let mut c = Checker::new(tree, resolved, module, env);
-    let Some(rule) = c.rule_of().cloned() else { return c.nothing() };
+pub fn check_rule(tree: &Tree, resolved: &Resolved, module: &ModuleName, env: &dyn TypeEnv) -> CheckedItem {
+    let mut c = TypeChecker::new(tree, resolved, module, env);
+    let Some(rule) = c.rule_item().cloned() else { return c.finish_invalid() };
     let Some(signature) = env.signature(&GlobalName { module: module.clone(), name: rule.name.name.clone() }) else {
-        return c.nothing();
+        return c.finish_invalid();
     };
     let kind = if rule.is_adjoint { "adjoint" } else { "derivative" };
     if let Some(size) = signature.sizes.iter().find(|s| s.source == SizeSource::Result) {
@@ -106,7 +106,7 @@ pub fn check_rule(tree: &Tree, resolved: &Resolved, module: &ModuleName, env: &d
             format!("the result of `{}` has an extent `?{}`, which no rule can know", rule.name.name, size.name);
         let d = Diagnostic::new(Code::E0214, rule.name.span, message);
         c.report(d.help("leave the rule out: what the definition calls is differentiated, and may have rules"));
-        return c.nothing();
+        return c.finish_invalid();
     }
     // The definition's sizes are locals here; its `i64` parameters are the rule's own.
     let param = |k: u32| rule.params.get(k as usize).and_then(|p| resolved.decls.get(&p.span)).copied();
@@ -157,27 +157,27 @@ pub fn check_rule(tree: &Tree, resolved: &Resolved, module: &ModuleName, env: &d
     }
     let (mut locals, mut tangents) = (Vec::new(), Vec::new());
     for (name, t) in rule.params.iter().zip(&types) {
-        if let Some(l) = c.declared(name.span) {
-            c.bind(l, t.clone(), None);
+        if let Some(l) = c.declared_local(name.span) {
+            c.bind_local(l, t.clone(), None);
             locals.push(l);
         }
     }
     let params = locals.len();
     for (name, t) in rule.tangents.iter().zip(&deltas) {
-        if let Some(l) = c.declared(name.span) {
-            c.bind(l, t.clone(), None);
+        if let Some(l) = c.declared_local(name.span) {
+            c.bind_local(l, t.clone(), None);
             locals.push(l);
             tangents.push((l, name.name.clone()));
         }
     }
-    let root = c.check(rule.body, &result, &format!("the {kind} rule of `{}`", rule.name.name));
-    c.check_linear(root, rule.is_adjoint, &rule.name.name, locals.get(..params).unwrap_or_default(), &tangents);
+    let root = c.check_expr(rule.body, &result, &format!("the {kind} rule of `{}`", rule.name.name));
+    c.check_linearity(root, rule.is_adjoint, &rule.name.name, locals.get(..params).unwrap_or_default(), &tangents);
     c.finish(root, implicit, locals, Vec::new(), result)
 }
 
 /// Returns the local of a definition's size in the scope of its rule.
 fn implicit_size(resolved: &Resolved, name: &str) -> Option<LocalId> {
-    let is_it = |d: &Decl| d.kind == LocalKind::ImplicitSize && d.name == name;
+    let is_it = |d: &LocalDecl| d.kind == LocalKind::ImplicitSize && d.name == name;
     (0..).map(LocalId).zip(&resolved.locals).find(|(_, d)| is_it(d)).map(|(l, _)| l)
 }
 
@@ -185,17 +185,17 @@ fn implicit_size(resolved: &Resolved, name: &str) -> Option<LocalId> {
 ///
 /// If the result is not written, the body is checked to infer it. The caller must ensure that the
 /// definition is then not recursive.
-pub fn signature(
+pub fn item_signature(
     tree: &Tree,
     resolved: &Resolved,
     module: &ModuleName,
-    env: &dyn Env,
+    env: &dyn TypeEnv,
 ) -> (Option<Signature>, Vec<Diagnostic>) {
-    let Some(mut written) = written_signature(tree, resolved, env) else { return (None, Vec::new()) };
+    let Some(mut written) = lower_signature(tree, resolved, env) else { return (None, Vec::new()) };
     for d in &mut written.diagnostics {
         let name = d.message.split('`').nth(1).unwrap_or_default();
         if matches!(d.code, Code::E0301 | Code::E0302)
-            && matches!(env.value(module, name), Some(ValueRef::Let(_)))
+            && matches!(env.top_level_value(module, name), Some(ValueRef::Let(_)))
             && let Some(help) = &mut d.help
         {
             help.push_str(&format!(
@@ -244,7 +244,7 @@ pub fn signature(
 }
 
 /// Collects the names that a pattern binds, with their locals.
-fn bound_names(tree: &Tree, resolved: &Resolved, pat: PatId, out: &mut Vec<(Name, LocalId)>) {
+fn collect_bound_names(tree: &Tree, resolved: &Resolved, pat: PatId, out: &mut Vec<(Name, LocalId)>) {
     let mut by_span = |name: &Name, span: Span| {
         if let Some(l) = resolved.decls.get(&span) {
             out.push((name.clone(), *l));
@@ -257,12 +257,12 @@ fn bound_names(tree: &Tree, resolved: &Resolved, pat: PatId, out: &mut Vec<(Name
             }
         }
         Pat::Tuple(items) | Pat::Ctor { args: items, .. } => {
-            items.iter().for_each(|p| bound_names(tree, resolved, *p, out));
+            items.iter().for_each(|p| collect_bound_names(tree, resolved, *p, out));
         }
         Pat::Record(fields) => {
             for (name, sub) in fields {
                 match sub {
-                    Some(p) => bound_names(tree, resolved, *p, out),
+                    Some(p) => collect_bound_names(tree, resolved, *p, out),
                     None => {
                         if let Some(l) = resolved.decls.get(&name.span) {
                             out.push((name.name.clone(), *l));
@@ -273,14 +273,14 @@ fn bound_names(tree: &Tree, resolved: &Resolved, pat: PatId, out: &mut Vec<(Name
         }
         Pat::Sized(names, inner) => {
             names.iter().for_each(|n| by_span(&n.name, n.span));
-            bound_names(tree, resolved, *inner, out);
+            collect_bound_names(tree, resolved, *inner, out);
         }
         Pat::Error | Pat::Wild | Pat::Int(_) | Pat::Bool(_) => {}
     }
 }
 
-impl Checker<'_> {
-    fn nothing(mut self) -> Checked {
+impl TypeChecker<'_> {
+    fn finish_invalid(mut self) -> CheckedItem {
         let root = self.error_node(Span::default());
         self.finish(root, Vec::new(), Vec::new(), Vec::new(), Type::Error)
     }
@@ -298,18 +298,18 @@ impl Checker<'_> {
     }
 
     /// Returns whether an exported local is the extent or an alias of it.
-    fn stands_for(&self, export: LocalId, extent: LocalId) -> bool {
-        let value = self.local(export).and_then(|i| i.sym.as_ref()).and_then(Poly::as_atom);
+    fn is_export_of(&self, export: LocalId, extent: LocalId) -> bool {
+        let value = self.local_info(export).and_then(|i| i.poly.as_ref()).and_then(Poly::as_atom);
         export == extent || matches!(value, Some(Atom::Local(l, _)) if *l == extent)
     }
 
     /// Finishes a top-level `let`; its value is the tuple of the exported locals.
-    fn export(mut self, pat: TypedPat, value: TId, names: Vec<(Name, LocalId)>, span: Span) -> Checked {
-        self.solve();
+    fn finish_let(mut self, pat: TypedPat, value: TypedId, names: Vec<(Name, LocalId)>, span: Span) -> CheckedItem {
+        self.solve_remaining();
         let mut exports: Vec<(Name, LocalId, Type)> = names
             .into_iter()
             .map(|(n, l)| {
-                let t = self.local(l).map_or(Type::Error, |i| self.metas.zonk(&i.ty));
+                let t = self.local_info(l).map_or(Type::Error, |i| self.metas.zonk(&i.ty));
                 (n, l, t)
             })
             .collect();
@@ -327,8 +327,8 @@ impl Checker<'_> {
                 });
             });
             for l in hidden {
-                if !exports.iter().any(|e| self.stands_for(e.1, l)) {
-                    let called = length_of(&name, &t, &self.atom(l));
+                if !exports.iter().any(|e| self.is_export_of(e.1, l)) {
+                    let called = length_expr(&name, &t, &self.local_size(l));
                     let called = called.unwrap_or_else(|| format!("{name}#{}", exports.len()));
                     exports.push((called.into(), l, Type::I64));
                 }
@@ -340,7 +340,7 @@ impl Checker<'_> {
             t.map_sizes(&|p, _| {
                 p.substitute(&|a| match a {
                     Atom::Local(l, _) => {
-                        let (name, ..) = exports.iter().find(|e| self.stands_for(e.1, *l))?;
+                        let (name, ..) = exports.iter().find(|e| self.is_export_of(e.1, *l))?;
                         Some(Poly::atom(Atom::Global(GlobalName { module: module.clone(), name: name.clone() })))
                     }
                     _ => None,
@@ -349,12 +349,12 @@ impl Checker<'_> {
         };
         let names = exports.iter().map(|(n, _, t)| (n.clone(), global(t))).collect();
         let sizes = exports.iter().filter_map(|(name, l, t)| {
-            let p = self.metas.zonk_size(self.local(*l)?.sym.as_ref().filter(|_| *t == Type::I64)?);
-            if !self.exact(&p) {
+            let p = self.metas.zonk_size(self.local_info(*l)?.poly.as_ref().filter(|_| *t == Type::I64)?);
+            if !self.is_exact(&p) {
                 return None;
             }
             let value = global(&Type::array([p].into_iter(), Type::I64));
-            let p = (*value.peel().0.first()?).clone();
+            let p = (*value.split_array().0.first()?).clone();
             let mut closed = !p.has_overflowed();
             p.for_each_atom(&mut |a| match a {
                 Atom::Global(g) => closed &= g.module != module || g.name != *name,
@@ -366,10 +366,11 @@ impl Checker<'_> {
             closed.then(|| (name.clone(), p))
         });
         let sizes = sizes.collect();
-        let locals: Vec<TId> = exports.iter().map(|(_, l, t)| self.alloc(Typed::Local(*l), t.clone(), span)).collect();
+        let locals: Vec<TypedId> =
+            exports.iter().map(|(_, l, t)| self.alloc(Typed::Local(*l), t.clone(), span)).collect();
         let ty = Type::Tuple(exports.iter().map(|e| e.2.clone()).collect());
         let tuple = self.alloc(Typed::Tuple(locals), ty.clone(), span);
         let root = self.alloc(Typed::Let(vec![(pat, value)], tuple), ty.clone(), span);
-        Checked { sizes, ..self.finish(root, Vec::new(), Vec::new(), names, ty) }
+        CheckedItem { size_values: sizes, ..self.finish(root, Vec::new(), Vec::new(), names, ty) }
     }
 }

@@ -1,53 +1,59 @@
 //! **Diagnostics for type mismatches**, in terms of the user's program.
 
-use super::super::tree::{Expr as Typed, TId};
-use super::super::ty::{Class, Scalar, Type};
-use super::super::unify::{Metas, Mismatch};
-use super::Checker;
+use super::super::tree::{TypedExpr as Typed, TypedId};
+use super::super::ty::{Scalar, Type, TypeClass};
+use super::super::unify::{MetaTable, Mismatch};
+use super::TypeChecker;
 use lang_base::{Code, Diagnostic, Fix, Name, Span};
 use lang_sizes::predicate::Poly;
 use lang_syntax::ops::BinderKind;
 
 /// The part of a value that has the wrong type.
-pub(super) struct Culprit {
+pub(super) struct MismatchedPart {
     /// Its node.
-    pub(super) node: TId,
+    pub(super) node: TypedId,
     /// The expected type of this part.
-    pub(super) wanted: Type,
+    pub(super) expected: Type,
     /// The path to the part, as in "`a` of component 1"; empty for the whole.
-    pub(super) part: String,
+    pub(super) path: String,
 }
 
-impl Checker<'_> {
+impl TypeChecker<'_> {
     /// Reports that a node does not have the expected type.
-    pub(super) fn unfit(&mut self, m: &Mismatch, node: TId, wanted: &Type, what: &str) {
-        if let Some(d) = self.unfitting(m, node, wanted, what) {
+    pub(super) fn report_unfit(&mut self, m: &Mismatch, node: TypedId, wanted: &Type, what: &str) {
+        if let Some(d) = self.unfit_diagnostic(m, node, wanted, what) {
             self.report(d);
         }
     }
 
     /// Builds the diagnostic for a node without the expected type; `None` if an earlier error
     /// explains it.
-    pub(super) fn unfitting(&self, m: &Mismatch, node: TId, wanted: &Type, what: &str) -> Option<Diagnostic> {
-        let Culprit { node, wanted, part } = self.culprit(node, wanted);
+    pub(super) fn unfit_diagnostic(
+        &self,
+        m: &Mismatch,
+        node: TypedId,
+        wanted: &Type,
+        what: &str,
+    ) -> Option<Diagnostic> {
+        let MismatchedPart { node, expected: wanted, path: part } = self.find_mismatched_part(node, wanted);
         let found = self.nodes[node].ty.clone();
         let of = if what.is_empty() || part.is_empty() { String::new() } else { " of ".to_owned() };
         let what = format!("{part}{of}{what}");
-        let mut d = self.mismatched(m, &found, &wanted, self.span(node), &what)?;
+        let mut d = self.mismatch_diagnostic(m, &found, &wanted, self.node_span(node), &what)?;
         if matches!(d.code, Code::E0200 | Code::E0300)
-            && let Some(help) = self.meant_by(node, &found, &wanted)
+            && let Some(help) = self.mismatch_help(node, &found, &wanted)
         {
             d.help = Some(help);
         }
-        let too_many = self.metas.zonk(&found).peel().0.len() > self.metas.zonk(&wanted).peel().0.len();
-        Some(match self.unindexed(node).filter(|_| too_many) {
+        let too_many = self.metas.zonk(&found).split_array().0.len() > self.metas.zonk(&wanted).split_array().0.len();
+        Some(match self.find_unindexed_array(node).filter(|_| too_many) {
             Some((at, says)) => d.related(at, says),
             None => d,
         })
     }
 
     /// Finds the part of a value that causes the mismatch.
-    pub(super) fn culprit(&self, mut node: TId, wanted: &Type) -> Culprit {
+    pub(super) fn find_mismatched_part(&self, mut node: TypedId, wanted: &Type) -> MismatchedPart {
         let mut wanted = self.metas.zonk(wanted);
         let mut parts: Vec<String> = Vec::new();
         loop {
@@ -58,7 +64,7 @@ impl Checker<'_> {
                 }
                 (Typed::Tuple(items), Type::Tuple(types)) if items.len() == types.len() => {
                     let mut pairs = items.iter().zip(types.iter()).enumerate();
-                    let Some((k, (e, t))) = pairs.find(|(_, (e, t))| self.clashes(**e, t)) else { break };
+                    let Some((k, (e, t))) = pairs.find(|(_, (e, t))| self.differs_from(**e, t)) else { break };
                     (*e, t.clone(), format!("component {k}"))
                 }
                 (Typed::Record(fields), Type::Record(types)) if fields.len() == types.len() => {
@@ -67,7 +73,7 @@ impl Checker<'_> {
                         let name = &own.get(*k as usize)?.0;
                         Some((*e, types.iter().find(|t| t.0 == *name)?))
                     });
-                    let mut named = named.filter(|(e, (_, t))| self.clashes(*e, t));
+                    let mut named = named.filter(|(e, (_, t))| self.differs_from(*e, t));
                     let Some((e, (name, t))) = named.next() else { break };
                     (e, t.clone(), format!("`{name}`"))
                 }
@@ -78,36 +84,36 @@ impl Checker<'_> {
             parts.push(name);
         }
         parts.reverse();
-        Culprit { node, wanted, part: parts.join(" of ") }
+        MismatchedPart { node, expected: wanted, path: parts.join(" of ") }
     }
 
     /// Returns whether the node certainly has a type other than this one.
-    fn clashes(&self, node: TId, wanted: &Type) -> bool {
-        differ(&self.metas, &self.metas.zonk(&self.nodes[node].ty), wanted)
+    fn differs_from(&self, node: TypedId, wanted: &Type) -> bool {
+        types_differ(&self.metas, &self.metas.zonk(&self.nodes[node].ty), wanted)
     }
 
     /// Returns the array that turns a reduction's body into an array: its span, and a suggestion.
-    fn unindexed(&self, node: TId) -> Option<(Span, String)> {
+    fn find_unindexed_array(&self, node: TypedId) -> Option<(Span, String)> {
         let mut index: Option<Name> = None;
         let mut open = vec![node];
         while let Some(n) = open.pop() {
             match &self.nodes[n].kind {
                 Typed::Binder { kind, vars, body, .. } if !matches!(kind, BinderKind::For | BinderKind::Rel) => {
-                    index = vars.last().and_then(|v| self.local(v.local)).map(|l| l.name.clone());
+                    index = vars.last().and_then(|v| self.local_info(v.local)).map(|l| l.name.clone());
                     open.push(*body);
                 }
                 Typed::Arith(_, a, b) | Typed::Pow(a, b) => open.extend([*b, *a]),
                 Typed::Scalar(_, args) => open.extend(args.iter().rev()),
                 Typed::Neg(e) | Typed::Guard(_, e) | Typed::Checked(_, e) | Typed::Let(_, e) => open.push(*e),
                 kind @ (Typed::Local(_) | Typed::Global(_)) => {
-                    let ty = self.metas.shown(&self.nodes[n].ty);
+                    let ty = self.metas.with_defaults(&self.nodes[n].ty);
                     let Some(index) = index.as_ref().filter(|_| matches!(ty, Type::Array(..))) else { continue };
                     let name = match kind {
-                        Typed::Local(l) => self.local(*l).map(|i| i.name.clone())?,
+                        Typed::Local(l) => self.local_info(*l).map(|i| i.name.clone())?,
                         Typed::Global(global) => global.name.clone(),
                         _ => return None,
                     };
-                    return Some((self.span(n), format!("`{name}` is a `{ty}`: perhaps `{name}[{index}]`")));
+                    return Some((self.node_span(n), format!("`{name}` is a `{ty}`: perhaps `{name}[{index}]`")));
                 }
                 _ => {}
             }
@@ -116,15 +122,22 @@ impl Checker<'_> {
     }
 
     /// Reports that two types do not unify.
-    pub(super) fn mismatch(&mut self, m: &Mismatch, found: &Type, wanted: &Type, span: Span, what: &str) {
-        if let Some(d) = self.mismatched(m, found, wanted, span, what) {
+    pub(super) fn report_mismatch(&mut self, m: &Mismatch, found: &Type, wanted: &Type, span: Span, what: &str) {
+        if let Some(d) = self.mismatch_diagnostic(m, found, wanted, span, what) {
             self.report(d);
         }
     }
 
     /// Builds the diagnostic for two types that do not unify; `None` if an earlier error explains
     /// it.
-    fn mismatched(&self, m: &Mismatch, found: &Type, wanted: &Type, span: Span, what: &str) -> Option<Diagnostic> {
+    fn mismatch_diagnostic(
+        &self,
+        m: &Mismatch,
+        found: &Type,
+        wanted: &Type,
+        span: Span,
+        what: &str,
+    ) -> Option<Diagnostic> {
         let (found, wanted) = (self.metas.zonk(found), self.metas.zonk(wanted));
         if found.has_error() || wanted.has_error() {
             return None;
@@ -132,10 +145,10 @@ impl Checker<'_> {
         let subject = if what.is_empty() { String::new() } else { format!(" for {what}") };
         let types = format!(
             "this has type `{}`, and `{}` is wanted{subject}",
-            self.metas.shown(&found),
-            self.metas.shown(&wanted)
+            self.metas.with_defaults(&found),
+            self.metas.with_defaults(&wanted)
         );
-        let other_rank = found.peel().0.len() != wanted.peel().0.len();
+        let other_rank = found.split_array().0.len() != wanted.split_array().0.len();
         Some(match m {
             Mismatch::Size(f, w) => {
                 Diagnostic::new(Code::E0300, span, types).label(format!("the size `{f}` stands where `{w}` is wanted"))
@@ -143,12 +156,12 @@ impl Checker<'_> {
             // A number literal is in a position that expects no number.
             Mismatch::Class(t, class)
                 if matches!(found, Type::Meta(_))
-                    || matches!((found.peel().1, wanted.peel().1), (Type::Meta(_), w) if *w == *t) =>
+                    || matches!((found.split_array().1, wanted.split_array().1), (Type::Meta(_), w) if *w == *t) =>
             {
-                self.no_number(t, *class, span, &subject)
+                self.literal_mismatch(t, *class, span, &subject)
             }
-            Mismatch::Class(Type::Array(..), _) if other_rank => shapes(&found, &wanted, span, types),
-            Mismatch::Class(t, class) => return self.wrong_class(t, *class, span),
+            Mismatch::Class(Type::Array(..), _) if other_rank => shape_diagnostic(&found, &wanted, span, types),
+            Mismatch::Class(t, class) => return self.class_diagnostic(t, *class, span),
             Mismatch::Dependent => {
                 let message = format!(
                     "the type `{found}` depends on an argument, and one type for all arguments is wanted{subject}"
@@ -163,54 +176,54 @@ impl Checker<'_> {
                 match (f, w) {
                     (Type::Scalar(Scalar::I64), w) => d
                         .help(format!("integers do not become reals by themselves: convert with `{w}(…)`"))
-                        .fix(converted(w, span)),
+                        .fix(conversion_fix(w, span)),
                     (_, w @ Type::Scalar(Scalar::I64)) => {
-                        d.help("`i64(…)` makes an integer, rounding towards zero").fix(converted(w, span))
+                        d.help("`i64(…)` makes an integer, rounding towards zero").fix(conversion_fix(w, span))
                     }
-                    (_, w) => d.help(format!("convert with `{w}(…)`")).fix(converted(w, span)),
+                    (_, w) => d.help(format!("convert with `{w}(…)`")).fix(conversion_fix(w, span)),
                 }
             }
-            _ => shapes(&found, &wanted, span, types),
+            _ => shape_diagnostic(&found, &wanted, span, types),
         })
     }
 
     /// Builds the diagnostic for a literal in a position that expects type `t`, which is not of its
     /// class.
-    fn no_number(&self, t: &Type, class: Class, span: Span, subject: &str) -> Diagnostic {
-        let word = if class == Class::Real { "a real number" } else { "a number" };
+    fn literal_mismatch(&self, t: &Type, class: TypeClass, span: Span, subject: &str) -> Diagnostic {
+        let word = if class == TypeClass::Real { "a real number" } else { "a number" };
         let integer = *t == Type::I64;
         let code = if integer { Code::E0206 } else { Code::E0200 };
-        let wanted = self.metas.shown(t);
+        let wanted = self.metas.with_defaults(t);
         let d = Diagnostic::new(code, span, format!("this is {word}, and `{wanted}` is wanted{subject}"));
         match t {
             _ if integer => {
                 let help = "an integer literal has no point; `i64(…)` makes an integer, rounding towards zero";
-                d.help(help).fix(converted(t, span))
+                d.help(help).fix(conversion_fix(t, span))
             }
-            Type::Array(..) => d.help(repeated(wanted.peel().0.len())),
+            Type::Array(..) => d.help(repeated_value_help(wanted.split_array().0.len())),
             _ if *t == Type::BOOL => d.help("a truth value is a comparison, `x != 0`, or `true` or `false`"),
             _ => d,
         }
     }
 
-    pub(super) fn class_error(&mut self, t: &Type, class: Class, span: Span) {
-        if let Some(d) = self.wrong_class(t, class, span) {
+    pub(super) fn report_class_error(&mut self, t: &Type, class: TypeClass, span: Span) {
+        if let Some(d) = self.class_diagnostic(t, class, span) {
             self.report(d);
         }
     }
 
-    fn wrong_class(&self, t: &Type, class: Class, span: Span) -> Option<Diagnostic> {
+    fn class_diagnostic(&self, t: &Type, class: TypeClass, span: Span) -> Option<Diagnostic> {
         let t = self.metas.zonk(t);
         if t.has_error() {
             return None;
         }
         Some(match (&t, class) {
-            (Type::Scalar(Scalar::I64), Class::Real) => {
+            (Type::Scalar(Scalar::I64), TypeClass::Real) => {
                 Diagnostic::new(Code::E0206, span, "this is an integer, and a real number is wanted")
                     .help("integers do not become reals by themselves: convert with `f64(…)`")
             }
             (Type::Param(_, name), _) => {
-                let word = if class == Class::Real { "real" } else { "num" };
+                let word = if class == TypeClass::Real { "real" } else { "num" };
                 Diagnostic::new(Code::E0209, span, format!("the type `{name}` may be anything, and a number is wanted"))
                     .help(format!("say so in the signature: `where {name}: {word}`"))
             }
@@ -219,8 +232,8 @@ impl Checker<'_> {
                     .help("`[p] * 1` is 1 where `p` is true and 0 elsewhere")
             }
             _ => {
-                let word = if class == Class::Real { "a real number" } else { "a number" };
-                let shown = self.metas.shown(&t);
+                let word = if class == TypeClass::Real { "a real number" } else { "a number" };
+                let shown = self.metas.with_defaults(&t);
                 Diagnostic::new(Code::E0209, span, format!("this has type `{shown}`, and {word} is wanted"))
             }
         })
@@ -228,22 +241,23 @@ impl Checker<'_> {
 }
 
 /// Returns whether two types are certainly different.
-pub(super) fn differ(metas: &Metas, a: &Type, b: &Type) -> bool {
+pub(super) fn types_differ(metas: &MetaTable, a: &Type, b: &Type) -> bool {
     match (a, b) {
         // A number literal in a position that expects no number.
         (Type::Meta(id), Type::Scalar(Scalar::Bool) | Type::Array(..) | Type::Tuple(_) | Type::Record(_)) => {
-            metas.class(*id) != Class::Any
+            metas.class(*id) != TypeClass::Any
         }
         (Type::Meta(_) | Type::Error, _) | (_, Type::Meta(_) | Type::Error) => false,
         (Type::Array(n, e), Type::Array(m, f)) => {
-            matches!((n.as_constant(), m.as_constant()), (Some(n), Some(m)) if n != m) || differ(metas, e, f)
+            matches!((n.as_constant(), m.as_constant()), (Some(n), Some(m)) if n != m) || types_differ(metas, e, f)
         }
         (Type::Tuple(a), Type::Tuple(b)) => {
-            a.len() != b.len() || a.iter().zip(b.iter()).any(|(a, b)| differ(metas, a, b))
+            a.len() != b.len() || a.iter().zip(b.iter()).any(|(a, b)| types_differ(metas, a, b))
         }
         (Type::Record(a), Type::Record(b)) => {
             a.len() != b.len()
-                || a.iter().any(|(name, t)| b.iter().find(|f| f.0 == *name).is_none_or(|f| differ(metas, t, &f.1)))
+                || a.iter()
+                    .any(|(name, t)| b.iter().find(|f| f.0 == *name).is_none_or(|f| types_differ(metas, t, &f.1)))
         }
         (Type::Data(a, _), Type::Data(b, _)) => a != b,
         (Type::Fun(a), Type::Fun(b)) => a.params.len() != b.params.len(),
@@ -252,12 +266,12 @@ pub(super) fn differ(metas: &Metas, a: &Type, b: &Type) -> bool {
     }
 }
 
-fn axes(n: usize) -> String {
+fn axis_count(n: usize) -> String {
     if n == 1 { "1 axis".into() } else { format!("{n} axes") }
 }
 
 /// Returns help for building an array of this rank from one value.
-fn repeated(axes: usize) -> String {
+fn repeated_value_help(axes: usize) -> String {
     match axes {
         1 => "the array of the one element `x` is `[x,]`, that of `n` equal elements `for i < n: x`".to_owned(),
         _ => "one value for every index is `for i < n, j < m: x`".to_owned(),
@@ -266,9 +280,9 @@ fn repeated(axes: usize) -> String {
 
 /// Builds the diagnostic for two types with different constructors or ranks; `types` is the
 /// sentence that names them.
-fn shapes(found: &Type, wanted: &Type, span: Span, types: String) -> Diagnostic {
+fn shape_diagnostic(found: &Type, wanted: &Type, span: Span, types: String) -> Diagnostic {
     let d = Diagnostic::new(Code::E0200, span, types);
-    if let (Type::Data(f, _), Type::Data(w, _)) = (found.peel().1, wanted.peel().1)
+    if let (Type::Data(f, _), Type::Data(w, _)) = (found.split_array().1, wanted.split_array().1)
         && f.name == w.name
         && f.module != w.module
     {
@@ -276,18 +290,20 @@ fn shapes(found: &Type, wanted: &Type, span: Span, types: String) -> Diagnostic 
             .label(format!("`{}` of `{}`, and not that of `{}`", f.name, f.module, w.module))
             .help("two files declare a type of this name, or one file is imported by two paths");
     }
-    match (found.peel().0.len(), wanted.peel().0.len()) {
-        (_, 0) if *wanted == Type::BOOL && *found.peel().1 == Type::BOOL => {
+    match (found.split_array().0.len(), wanted.split_array().0.len()) {
+        (_, 0) if *wanted == Type::BOOL && *found.split_array().1 == Type::BOOL => {
             d.help("ask `all i: p[i]` or `any i: p[i]`, as in `all i: x[i] == y[i]`")
         }
         (f, w) if f > w && !matches!(wanted, Type::Fun(_) | Type::Meta(_)) => d.help(format!(
             "an index is missing: `x[i]` is an element, `sum i: x[i]` a sum of them; {} too many",
-            axes(f - w)
+            axis_count(f - w)
         )),
-        (0, w) if w > 0 && matches!(found, Type::Scalar(_) | Type::Meta(_) | Type::Param(..)) => d.help(repeated(w)),
+        (0, w) if w > 0 && matches!(found, Type::Scalar(_) | Type::Meta(_) | Type::Param(..)) => {
+            d.help(repeated_value_help(w))
+        }
         (f, w) if 0 < f && f < w => {
             let wants = if w == 2 { "a matrix has 2".to_owned() } else { format!("{w} are wanted") };
-            d.label(format!("{}, and {wants}", axes(f)))
+            d.label(format!("{}, and {wants}", axis_count(f)))
                 .help("a row for every index is `for i: …`; the array of one row is `[x,]`")
         }
         _ if matches!(found, Type::Fun(_)) => d.help("a function stands here: apply it to its arguments, `f(x)`"),
@@ -297,7 +313,7 @@ fn shapes(found: &Type, wanted: &Type, span: Span, types: String) -> Diagnostic 
 
 /// Builds the diagnostic for an index that subscripts two axes of different extents; `n` is the
 /// extent of the first.
-pub(super) fn two_extents(name: &Name, span: Span, n: &Poly, m: &Poly) -> Diagnostic {
+pub(super) fn two_extents_diagnostic(name: &Name, span: Span, n: &Poly, m: &Poly) -> Diagnostic {
     if n.to_string() == m.to_string() {
         let message =
             format!("the index `{name}` runs over two axes, and the extent `{m}` of each may be another number");
@@ -311,6 +327,6 @@ pub(super) fn two_extents(name: &Name, span: Span, n: &Poly, m: &Poly) -> Diagno
 }
 
 /// Returns the fix that wraps an expression in a conversion such as `f64(…)`.
-fn converted(to: &Type, span: Span) -> Fix {
+fn conversion_fix(to: &Type, span: Span) -> Fix {
     Fix::wrap(span, format!("{to}("), ")")
 }

@@ -5,59 +5,59 @@
 
 use std::sync::Arc;
 
-use super::super::tree::{Expr as Typed, Plot, PlotGroup, Special, TId};
+use super::super::tree::{PlotGroup, PlotSpec, TypedExpr as Typed, TypedForm, TypedId};
 use super::super::ty::{Scalar, Type};
 use super::super::unify::Mismatch;
-use super::Checker;
+use super::TypeChecker;
 use lang_base::{Code, Diagnostic, Name, Span};
-use lang_resolve::forms::{PlotKind, PlotOption, SCALES};
+use lang_resolve::forms::{AXIS_SCALES, PlotKind, PlotOption};
 use lang_resolve::suggest;
 use lang_sizes::predicate::Poly;
 use lang_syntax::ast::{CallArg, Expr, ExprId, Ident};
 
 /// The error marker: a diagnostic was reported.
-struct Told;
+struct ErrorReported;
 
 /// A group as written.
-struct Written {
+struct WrittenPlotGroup {
     data: Vec<ExprId>,
     /// The text that ends the group.
     text: Option<(Name, Span)>,
 }
 
-impl Checker<'_> {
-    pub(super) fn plot(&mut self, args: &[CallArg], span: Span) -> TId {
+impl TypeChecker<'_> {
+    pub(super) fn infer_plot(&mut self, args: &[CallArg], span: Span) -> TypedId {
         let groups = self.written_groups(args);
         // If effects are not allowed here, that was reported, and types may be unknown.
-        if !self.effects {
+        if !self.allows_effects {
             args.iter().for_each(|a| {
                 self.infer(a.value, None);
             });
             return self.alloc(Typed::Error, Type::unit(), span);
         }
-        let mut plot = Plot { groups: Vec::new(), options: Vec::new() };
+        let mut plot = PlotSpec { groups: Vec::new(), options: Vec::new() };
         let mut nodes = Vec::new();
         let mut told = false;
         for group in &groups {
-            let inferred: Vec<TId> = group.data.iter().map(|e| self.infer(*e, None)).collect();
-            match self.group(group, inferred) {
+            let inferred: Vec<TypedId> = group.data.iter().map(|e| self.infer(*e, None)).collect();
+            match self.check_plot_group(group, inferred) {
                 Ok((kind, label, data)) => {
-                    let names = group.data.iter().map(|e| self.called(*e)).collect();
-                    plot.groups.push(PlotGroup { kind, label, data: names });
+                    let names = group.data.iter().map(|e| self.data_name(*e)).collect();
+                    plot.groups.push(PlotGroup { kind, label, data_names: names });
                     nodes.extend(data);
                 }
-                Err(Told) => told = true,
+                Err(ErrorReported) => told = true,
             }
         }
-        told |= self.companions(&plot, &groups).is_err();
+        told |= self.check_exclusive_plot(&plot, &groups).is_err();
         for a in args {
             let Some(name) = &a.name else { continue };
-            match self.option(name, a.value, &plot) {
+            match self.infer_plot_option(name, a.value, &plot) {
                 Ok((option, value)) => {
                     plot.options.push(option);
                     nodes.push(value);
                 }
-                Err(Told) => told = true,
+                Err(ErrorReported) => told = true,
             }
         }
         if groups.is_empty() {
@@ -65,33 +65,33 @@ impl Checker<'_> {
             self.report(d.help("data stands first: `plot(x, y, title: \"a title\")`"));
             told = true;
         }
-        let kind = if told { Typed::Error } else { Typed::Special(Special::Plot(Arc::new(plot)), nodes) };
+        let kind = if told { Typed::Error } else { Typed::Form(TypedForm::Plot(Arc::new(plot)), nodes) };
         self.alloc(kind, Type::unit(), span)
     }
 
-    fn written_groups(&self, args: &[CallArg]) -> Vec<Written> {
+    fn written_groups(&self, args: &[CallArg]) -> Vec<WrittenPlotGroup> {
         let mut groups = Vec::new();
         let mut data = Vec::new();
         for a in args.iter().filter(|a| a.name.is_none()) {
             match &self.tree.exprs[a.value].kind {
                 Expr::Str(text) => {
                     let text = Some((text.clone(), self.expr_span(a.value)));
-                    groups.push(Written { data: std::mem::take(&mut data), text });
+                    groups.push(WrittenPlotGroup { data: std::mem::take(&mut data), text });
                 }
                 _ => data.push(a.value),
             }
         }
         if !data.is_empty() {
-            groups.push(Written { data, text: None });
+            groups.push(WrittenPlotGroup { data, text: None });
         }
         groups
     }
 
     /// Returns the name of the data in the text, if it is a name or a field; else an empty name.
-    fn called(&self, e: ExprId) -> Name {
+    fn data_name(&self, e: ExprId) -> Name {
         match &self.tree.exprs[e].kind {
             Expr::Name(name) => name.clone(),
-            Expr::Field(base, field) => match self.called(*base) {
+            Expr::Field(base, field) => match self.data_name(*base) {
                 base if base.is_empty() => base,
                 base => format!("{base}.{}", field.name).into(),
             },
@@ -100,11 +100,15 @@ impl Checker<'_> {
     }
 
     /// Checks a group. Returns its kind, its label, and its data.
-    fn group(&mut self, group: &Written, mut data: Vec<TId>) -> Result<(PlotKind, Name, Vec<TId>), Told> {
+    fn check_plot_group(
+        &mut self,
+        group: &WrittenPlotGroup,
+        mut data: Vec<TypedId>,
+    ) -> Result<(PlotKind, Name, Vec<TypedId>), ErrorReported> {
         let said = match &group.text {
             Some((text, span)) => {
                 let (kind, label) = text.split_once(':').map_or((text.as_str(), ""), |(kind, label)| (kind, label));
-                (Some(self.kind(kind.trim(), *span)?), Name::from(label.trim()))
+                (Some(self.parse_plot_kind(kind.trim(), *span)?), Name::from(label.trim()))
             }
             None => (None, Name::default()),
         };
@@ -112,26 +116,26 @@ impl Checker<'_> {
             let at = group.text.as_ref().map_or(Span::default(), |t| t.1);
             let d = Diagnostic::new(Code::E0218, at, "no data stands before this");
             self.report(d.help("a text ends the data that it is about: `plot(x, y, \"points\")`"));
-            return Err(Told);
+            return Err(ErrorReported);
         };
         // The marks depend on the types, so literals take their defaults now and cannot wait for a
         // context.
-        self.settle(false);
+        self.settle_deferred(false);
         for node in &data {
             let ty = self.nodes[*node].ty.clone();
-            self.metas.default_in(&ty);
+            self.metas.apply_defaults_in(&ty);
             // The elements of an empty array may be numbers.
-            if let (Type::Array(..), elem @ Type::Meta(_)) = (&ty, self.metas.zonk(&ty).peel().1) {
+            if let (Type::Array(..), elem @ Type::Meta(_)) = (&ty, self.metas.zonk(&ty).split_array().1) {
                 let _ = self.unify(elem, &Type::F64);
             }
         }
-        self.settle(false);
+        self.settle_deferred(false);
         if data.iter().any(|n| self.metas.zonk(&self.nodes[*n].ty).has_error()) {
-            return Err(Told);
+            return Err(ErrorReported);
         }
         let kind = match said.0 {
             Some(kind) => kind,
-            None => self.natural(first)?,
+            None => self.default_plot_kind(first)?,
         };
         let most = match kind {
             PlotKind::Line | PlotKind::Points => usize::MAX,
@@ -139,24 +143,24 @@ impl Checker<'_> {
             _ => 1,
         };
         if let Some(extra) = data.get(most) {
-            let at = self.span(*extra);
-            let message = format!("{} of {}", made(kind), count(most, data.len()));
-            let mut d = Diagnostic::new(Code::E0218, at, message).help(wanted(kind));
+            let at = self.node_span(*extra);
+            let message = format!("{} of {}", plot_kind_phrase(kind), value_count_phrase(most, data.len()));
+            let mut d = Diagnostic::new(Code::E0218, at, message).help(plot_data_help(kind));
             if kind == PlotKind::Histogram {
                 d = d.help("several stand each with its own text: `plot(x, \"histogram\", y, \"histogram\")`");
             }
             self.report(d);
-            return Err(Told);
+            return Err(ErrorReported);
         }
         for node in &data {
-            self.fits(*node, kind)?;
+            self.check_plot_data(*node, kind)?;
         }
-        self.same_lengths(&mut data)?;
+        self.check_same_lengths(&mut data)?;
         Ok((kind, said.1, data))
     }
 
-    fn kind(&mut self, word: &str, at: Span) -> Result<PlotKind, Told> {
-        if let Some(kind) = PlotKind::of(word) {
+    fn parse_plot_kind(&mut self, word: &str, at: Span) -> Result<PlotKind, ErrorReported> {
+        if let Some(kind) = PlotKind::from_text(word) {
             return Ok(kind);
         }
         let names = || PlotKind::ALL.iter().map(|k| k.name());
@@ -173,28 +177,28 @@ impl Checker<'_> {
             format!("the kinds are {}; a label stands after a colon, `\"line: the label\"`", super::and_list(&all));
         let d = Diagnostic::new(Code::E0218, at, format!("`{word}` is no kind of plot"));
         self.report(d.help(near.unwrap_or(help)));
-        Err(Told)
+        Err(ErrorReported)
     }
 
     /// Returns the kind of mark for data without a text.
-    fn natural(&mut self, node: TId) -> Result<PlotKind, Told> {
+    fn default_plot_kind(&mut self, node: TypedId) -> Result<PlotKind, ErrorReported> {
         let t = self.metas.zonk(&self.nodes[node].ty);
-        Ok(match (&t, t.peel().0.len()) {
+        Ok(match (&t, t.split_array().0.len()) {
             (Type::Rel(_), _) => PlotKind::Spy,
             (_, 1) => PlotKind::Line,
             (_, 2) => PlotKind::Heatmap,
             (_, 3) => PlotKind::Image,
-            _ => return Err(self.refuse(node, &t, None)),
+            _ => return Err(self.report_undrawable(node, &t, None)),
         })
     }
 
     /// Checks that the data has the type that its kind requires.
-    fn fits(&mut self, node: TId, kind: PlotKind) -> Result<(), Told> {
+    fn check_plot_data(&mut self, node: TypedId, kind: PlotKind) -> Result<(), ErrorReported> {
         let t = self.metas.zonk(&self.nodes[node].ty);
         if let (PlotKind::Spy, Type::Rel(dims)) = (kind, &t) {
-            return if dims.len() == 2 { Ok(()) } else { Err(self.refuse(node, &t, Some(kind))) };
+            return if dims.len() == 2 { Ok(()) } else { Err(self.report_undrawable(node, &t, Some(kind))) };
         }
-        let (dims, elem) = t.peel();
+        let (dims, elem) = t.split_array();
         let numbers = matches!(elem, Type::Scalar(Scalar::F64 | Scalar::F32 | Scalar::I64 | Scalar::Bool));
         let rank = match kind {
             PlotKind::Line | PlotKind::Points | PlotKind::Histogram | PlotKind::Bars => dims.len() == 1,
@@ -202,26 +206,26 @@ impl Checker<'_> {
             PlotKind::Image => dims.len() == 2 || dims.len() == 3,
         };
         if !(numbers && rank) {
-            return Err(self.refuse(node, &t, Some(kind)));
+            return Err(self.report_undrawable(node, &t, Some(kind)));
         }
         if let (PlotKind::Image, [_, _, channels]) = (kind, dims.as_slice()) {
             let mut goals = Vec::new();
             let found = (*channels).clone();
             if self.metas.unify_size(&found, &Poly::constant(3), &mut goals).is_err() || !goals.is_empty() {
-                return Err(self.refuse(node, &t, Some(kind)));
+                return Err(self.report_undrawable(node, &t, Some(kind)));
             }
         }
         Ok(())
     }
 
-    fn refuse(&mut self, node: TId, t: &Type, kind: Option<PlotKind>) -> Told {
-        let at = self.span(node);
+    fn report_undrawable(&mut self, node: TypedId, t: &Type, kind: Option<PlotKind>) -> ErrorReported {
+        let at = self.node_span(node);
         let message = match kind {
-            Some(kind) => format!("a value of type `{t}` is not what {} of", made(kind)),
+            Some(kind) => format!("a value of type `{t}` is not what {} of", plot_kind_phrase(kind)),
             None => format!("a value of type `{t}` cannot be drawn"),
         };
         let any = || "arrays of numbers with one to three axes are drawn, and relations of two".to_owned();
-        let wanted = kind.map_or_else(any, wanted);
+        let wanted = kind.map_or_else(any, plot_data_help);
         let help = match t {
             Type::Fun(_) => "compute values of the function, `for i < 100: f(f64(i) / 100)`, and draw those".to_owned(),
             Type::Str => "the text that says how data is drawn is written in quotes".to_owned(),
@@ -229,48 +233,53 @@ impl Checker<'_> {
             _ => wanted,
         };
         self.report(Diagnostic::new(Code::E0218, at, message).help(help));
-        Told
+        ErrorReported
     }
 
     /// Checks that all data of a group has one length.
-    fn same_lengths(&mut self, data: &mut [TId]) -> Result<(), Told> {
+    fn check_same_lengths(&mut self, data: &mut [TypedId]) -> Result<(), ErrorReported> {
         let Some((first, rest)) = data.split_first_mut() else { return Ok(()) };
         for node in rest {
-            let length = |t: &Type| t.peel().0.first().map(|n| (*n).clone());
+            let length = |t: &Type| t.split_array().0.first().map(|n| (*n).clone());
             let (x, y) = (self.metas.zonk(&self.nodes[*first].ty), self.metas.zonk(&self.nodes[*node].ty));
             let (Some(n), Some(m)) = (length(&x), length(&y)) else { continue };
             let mut goals = Vec::new();
             if let Err(Mismatch::Size(found, wanted)) = self.metas.unify_size(&m, &n, &mut goals) {
-                let (there, here) = (self.span(*first), self.span(*node));
+                let (there, here) = (self.node_span(*first), self.node_span(*node));
                 let message = "what is drawn together has one length";
                 let d = Diagnostic::new(Code::E0300, here, message)
                     .label(format!("there are `{found}`"))
                     .related(there, format!("`{wanted}` stand here"));
                 self.report(d);
-                return Err(Told);
+                return Err(ErrorReported);
             }
-            *node = self.with_goals(*node, goals, "the length of what is drawn", Code::E0300);
+            *node = self.wrap_in_goal_checks(*node, goals, "the length of what is drawn", Code::E0300);
         }
         Ok(())
     }
 
     /// Checks that a plot that fills its frame is the only group.
-    fn companions(&mut self, plot: &Plot, groups: &[Written]) -> Result<(), Told> {
-        let Some(alone) = plot.groups.iter().find(|g| g.kind.stands_alone()) else { return Ok(()) };
+    fn check_exclusive_plot(&mut self, plot: &PlotSpec, groups: &[WrittenPlotGroup]) -> Result<(), ErrorReported> {
+        let Some(alone) = plot.groups.iter().find(|g| g.kind.is_exclusive()) else { return Ok(()) };
         if groups.len() < 2 {
             return Ok(());
         }
-        let span = |g: &Written| {
+        let span = |g: &WrittenPlotGroup| {
             let first = g.data.first().map(|e| self.expr_span(*e));
             first.or(g.text.as_ref().map(|t| t.1)).unwrap_or_default()
         };
         let second = groups.get(1).map(span).unwrap_or_default();
         let message = format!("{} fills a plot, and nothing else is drawn there", alone.kind.noun().0);
         self.report(Diagnostic::new(Code::E0218, second, message).help("write a second `plot(…)`"));
-        Err(Told)
+        Err(ErrorReported)
     }
 
-    fn option(&mut self, name: &Ident, value: ExprId, plot: &Plot) -> Result<(PlotOption, TId), Told> {
+    fn infer_plot_option(
+        &mut self,
+        name: &Ident,
+        value: ExprId,
+        plot: &PlotSpec,
+    ) -> Result<(PlotOption, TypedId), ErrorReported> {
         let wrong = |message: String| Diagnostic::new(Code::E0217, name.span, message);
         let Some(option) = PlotOption::by_name(&name.name) else {
             self.infer(value, None);
@@ -285,14 +294,14 @@ impl Checker<'_> {
             let all: Vec<String> = names().map(|n| format!("`{n}:`")).collect();
             let help = near.unwrap_or_else(|| format!("there are {}", super::and_list(&all)));
             self.report(wrong(format!("`plot` has no argument `{}:`", name.name)).help(help));
-            return Err(Told);
+            return Err(ErrorReported);
         };
         if plot.options.contains(&option) {
             self.infer(value, None);
             self.report(wrong(format!("`{}:` stands twice", name.name)).help("write it once"));
-            return Err(Told);
+            return Err(ErrorReported);
         }
-        let alone = plot.groups.iter().find(|g| g.kind.stands_alone());
+        let alone = plot.groups.iter().find(|g| g.kind.is_exclusive());
         let without = match (option, alone) {
             (PlotOption::Bins, _) if plot.groups.iter().all(|g| g.kind != PlotKind::Histogram) => {
                 Some(("a histogram", "ask for one: `plot(x, \"histogram\", bins: 20)`".to_owned()))
@@ -305,7 +314,7 @@ impl Checker<'_> {
         if let Some((of, help)) = without.filter(|_| !plot.groups.is_empty()) {
             self.infer(value, None);
             self.report(wrong(format!("`{}:` belongs to {of}, and none is drawn here", name.name)).help(help));
-            return Err(Told);
+            return Err(ErrorReported);
         }
         let (ty, what) = match option {
             PlotOption::Bins => (Type::I64, "a number of intervals"),
@@ -314,21 +323,21 @@ impl Checker<'_> {
             PlotOption::Xscale | PlotOption::Yscale => (Type::Str, "a scale"),
             PlotOption::Title | PlotOption::Xlabel | PlotOption::Ylabel => (Type::Str, "a text of the plot"),
         };
-        let node = self.check(value, &ty, what);
+        let node = self.check_expr(value, &ty, what);
         if let (PlotOption::Xscale | PlotOption::Yscale, Expr::Str(text)) = (option, &self.tree.exprs[value].kind)
-            && !SCALES.contains(&text.as_str())
+            && !AXIS_SCALES.contains(&text.as_str())
         {
-            let near = suggest::did_you_mean(text, SCALES);
+            let near = suggest::did_you_mean(text, AXIS_SCALES);
             let d = Diagnostic::new(Code::E0218, self.expr_span(value), format!("`{text}` is no scale of an axis"));
             self.report(d.help(near.unwrap_or_else(|| "a scale is \"linear\" or \"log\"".to_owned())));
-            return Err(Told);
+            return Err(ErrorReported);
         }
         if let (PlotOption::File, Expr::Str(text)) = (option, &self.tree.exprs[value].kind) {
             let end = text.rsplit_once('.').map(|(_, end)| end.to_ascii_lowercase());
             if !end.is_some_and(|end| matches!(end.as_str(), "svg" | "png")) {
                 let d = Diagnostic::new(Code::E0514, self.expr_span(value), format!("`{text}` is no file for a plot"));
                 self.report(d.help("a plot is written as .svg or .png"));
-                return Err(Told);
+                return Err(ErrorReported);
             }
         }
         Ok((option, node))
@@ -336,7 +345,7 @@ impl Checker<'_> {
 }
 
 /// Returns the data that a kind requires, in words.
-fn wanted(kind: PlotKind) -> String {
+fn plot_data_help(kind: PlotKind) -> String {
     let of = match kind {
         PlotKind::Line | PlotKind::Points => "vectors of numbers, `y`, or `x` and one or more `y`",
         PlotKind::Histogram => "a vector of numbers",
@@ -345,17 +354,17 @@ fn wanted(kind: PlotKind) -> String {
         PlotKind::Image => "an array of numbers `[h, w]`, grey, or `[h, w, 3]`, colours",
         PlotKind::Spy => "a relation of two axes, or a matrix",
     };
-    format!("{} of {of}", made(kind))
+    format!("{} of {of}", plot_kind_phrase(kind))
 }
 
 /// Returns words such as `a line is made`.
-fn made(kind: PlotKind) -> String {
+fn plot_kind_phrase(kind: PlotKind) -> String {
     let (noun, several) = kind.noun();
     format!("{noun} {} made", if several { "are" } else { "is" })
 }
 
 /// Returns words such as `one value, and 2 stand here`.
-fn count(most: usize, there: usize) -> String {
+fn value_count_phrase(most: usize, there: usize) -> String {
     match most {
         1 => format!("one value, and {there} stand here"),
         _ => format!("{most} values at most, and {there} stand here"),

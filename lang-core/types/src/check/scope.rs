@@ -5,7 +5,7 @@
 //! bracket, or the body of a binder, fold, loop or lambda. Each fact opens a scope of its own for
 //! the code after it, so it says nothing of code that was evaluated before it held.
 
-use super::super::tree::{Demand, SizeCheck, TId};
+use super::super::tree::{SizeCheck, SizeConstraint, TypedId};
 use super::super::ty::Type;
 use lang_base::{Code, Span};
 use lang_sizes::predicate::{LocalId, Poly};
@@ -25,7 +25,7 @@ pub(super) enum ScopeKind {
 
 /// The claim of a fact about a polynomial.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Says {
+pub(super) enum FactClaim {
     /// `p >= 0`
     NonNegative,
     /// `p == 0`
@@ -37,11 +37,11 @@ pub(super) enum Says {
 /// A fact that holds in a scope.
 #[derive(Clone, Debug)]
 pub(super) struct Fact {
-    pub(super) p: Poly,
-    pub(super) says: Says,
+    pub(super) poly: Poly,
+    pub(super) claim: FactClaim,
     /// The type of the compared operands. A literal may become a real later, and for reals `x > 0`
     /// does not imply `x >= 1`.
-    pub(super) of: Type,
+    pub(super) operand_type: Type,
 }
 
 struct Scope {
@@ -57,18 +57,18 @@ struct Scope {
 ///
 /// Indices grow in the order of entry. So the scopes inside a scope are those from its own index to
 /// the last index at the time it is left.
-pub(super) struct Scopes {
+pub(super) struct ScopeTree {
     scopes: Vec<Scope>,
     pub(super) current: usize,
 }
 
-impl Default for Scopes {
+impl Default for ScopeTree {
     fn default() -> Self {
         Self { scopes: vec![Scope { parent: 0, depth: 0, kind: ScopeKind::Item, fact: None }], current: 0 }
     }
 }
 
-impl Scopes {
+impl ScopeTree {
     pub(super) fn enter(&mut self, kind: ScopeKind) -> usize {
         self.push(kind, None);
         self.current
@@ -84,7 +84,7 @@ impl Scopes {
         self.current = self.scopes.get(scope).map_or(0, |s| s.parent);
     }
 
-    pub(super) fn last(&self) -> usize {
+    pub(super) fn last_index(&self) -> usize {
         self.scopes.len() - 1
     }
 
@@ -117,27 +117,27 @@ impl Scopes {
 
     /// Adds the fact `p >= 0`.
     pub(super) fn assume_nonneg(&mut self, p: Poly) {
-        self.assume(Fact { p, says: Says::NonNegative, of: Type::I64 });
+        self.assume(Fact { poly: p, claim: FactClaim::NonNegative, operand_type: Type::I64 });
     }
 
     /// Adds the fact `p == 0`.
     pub(super) fn assume_zero(&mut self, p: Poly) {
-        self.assume(Fact { p, says: Says::Zero, of: Type::I64 });
+        self.assume(Fact { poly: p, claim: FactClaim::Zero, operand_type: Type::I64 });
     }
 }
 
 /// A question that `finish` decides from the facts of its scope.
 pub(super) enum Obligation {
     /// `0 <= index < extent` for a subscript of an index or update node.
-    Index { node: TId, update: Option<usize>, position: usize, index: Poly, extent: Poly, axis: usize, span: Span },
+    Index { node: TypedId, update: Option<usize>, position: usize, index: Poly, extent: Poly, axis: usize, span: Span },
     /// `0 <= from <= to <= extent`.
-    Slice { node: TId, update: Option<usize>, position: usize, from: Poly, to: Poly, extent: Poly, span: Span },
+    Slice { node: TypedId, update: Option<usize>, position: usize, from: Poly, to: Poly, extent: Poly, span: Span },
     /// A constraint on a size; the node checks it at run time if it is not proved.
-    Size { node: TId, check: SizeCheck, code: Code },
+    Size { node: TypedId, check: SizeCheck, code: Code },
     /// A bound: the extent is not too large and, if it is an array's (`array`), not negative.
-    Extent { extent: Poly, array: bool, span: Span },
+    Extent { extent: Poly, is_array: bool, span: Span },
     /// Equality of the extents of two axes that one bare index subscripts.
-    Agree { index: LocalId, span: Span, first: Poly, second: Poly },
+    EqualExtents { index: LocalId, span: Span, first: Poly, second: Poly },
 }
 
 impl Obligation {
@@ -146,18 +146,18 @@ impl Obligation {
         match self {
             Self::Index { index, extent, .. } => vec![index, extent],
             Self::Slice { from, to, extent, .. } => vec![from, to, extent],
-            Self::Size { check, .. } => match &check.wanted {
-                Demand::Equal(wanted) => vec![&check.found, wanted],
-                Demand::Size => vec![&check.found],
+            Self::Size { check, .. } => match &check.constraint {
+                SizeConstraint::Equal(wanted) => vec![&check.found, wanted],
+                SizeConstraint::ValidExtent => vec![&check.found],
             },
             Self::Extent { extent, .. } => vec![extent],
-            Self::Agree { first, second, .. } => vec![first, second],
+            Self::EqualExtents { first, second, .. } => vec![first, second],
         }
     }
 }
 
 /// The type of a value that leaves a scope; `first..=last` are the indices of the scopes left.
-pub(super) struct Exit {
+pub(super) struct ScopeExit {
     pub(super) ty: Type,
     pub(super) first: usize,
     pub(super) last: usize,

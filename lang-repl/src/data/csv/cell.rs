@@ -1,44 +1,44 @@
 //! **Cells as numbers.** Integers are parsed exactly, in any notation.
 
-use super::{Kind, Options};
+use super::{CellKind, TableOptions};
 
 /// The reason why a cell is no number of the wanted type.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Refused {
+pub(crate) enum CellRejection {
     Missing,
     /// The cell has a value of another kind.
-    Truth,
+    Boolean,
     Number,
     Text,
     /// The cell has a number that is no integer.
-    Fraction,
+    NotInteger,
     /// The number is too large for the type.
-    Large,
+    TooLarge,
 }
 
 /// A scalar type as which cells are parsed.
-pub(crate) trait Number: Sized {
+pub(crate) trait ParseCell: Sized {
     /// Parses a trimmed cell, or returns the reason why it cannot.
-    fn parse(cell: &str, options: &Options) -> Result<Self, Refused>;
+    fn parse(cell: &str, options: &TableOptions) -> Result<Self, CellRejection>;
 }
 
 /// Returns the kind of a cell's value.
-pub(super) fn kind(cell: &str, options: &Options) -> Kind {
+pub(super) fn cell_kind(cell: &str, options: &TableOptions) -> CellKind {
     let cell = cell.trim();
     if options.is_missing(cell) {
-        return Kind::Nothing;
+        return CellKind::Missing;
     }
-    if truth(cell).is_some() {
-        return Kind::Bool;
+    if parse_bool(cell).is_some() {
+        return CellKind::Bool;
     }
-    match integer(cell, options) {
-        Ok(_) if is_plain_integer(cell) => Kind::I64,
-        Err(Refused::Text) => Kind::Text,
-        _ => Kind::F64,
+    match parse_integer(cell, options) {
+        Ok(_) if is_plain_integer(cell) => CellKind::I64,
+        Err(CellRejection::Text) => CellKind::Text,
+        _ => CellKind::F64,
     }
 }
 
-fn truth(cell: &str) -> Option<bool> {
+fn parse_bool(cell: &str) -> Option<bool> {
     match cell {
         "true" | "True" | "TRUE" => Some(true),
         "false" | "False" | "FALSE" => Some(false),
@@ -52,7 +52,7 @@ fn is_plain_integer(cell: &str) -> bool {
 }
 
 /// Replaces a decimal comma by a point. `None` if the cell has a point.
-fn pointed<'c>(cell: &'c str, options: &Options, buffer: &'c mut String) -> Option<&'c str> {
+fn with_decimal_point<'c>(cell: &'c str, options: &TableOptions, buffer: &'c mut String) -> Option<&'c str> {
     if !options.decimal_comma {
         return Some(cell);
     }
@@ -64,79 +64,83 @@ fn pointed<'c>(cell: &'c str, options: &Options, buffer: &'c mut String) -> Opti
 }
 
 /// Returns the reason why a cell is no number.
-fn other(cell: &str, options: &Options) -> Refused {
+fn rejection(cell: &str, options: &TableOptions) -> CellRejection {
     match cell {
-        _ if options.is_missing(cell) => Refused::Missing,
-        _ if truth(cell).is_some() => Refused::Truth,
-        _ => Refused::Text,
+        _ if options.is_missing(cell) => CellRejection::Missing,
+        _ if parse_bool(cell).is_some() => CellRejection::Boolean,
+        _ => CellRejection::Text,
     }
 }
 
 /// Whether an infinite result comes from a numeral with digits, which is too large.
-fn overflows(cell: &str, infinite: bool) -> bool {
+fn is_overflow(cell: &str, infinite: bool) -> bool {
     infinite && cell.contains(|c: char| c.is_ascii_digit())
 }
 
 /// Parses a real of either precision. `is_infinite` is the method of the type.
-fn real<T: std::str::FromStr>(cell: &str, options: &Options, is_infinite: fn(&T) -> bool) -> Result<T, Refused> {
+fn parse_real<T: std::str::FromStr>(
+    cell: &str,
+    options: &TableOptions,
+    is_infinite: fn(&T) -> bool,
+) -> Result<T, CellRejection> {
     if !options.missing.is_empty() && options.is_missing(cell) {
-        return Err(Refused::Missing);
+        return Err(CellRejection::Missing);
     }
     let mut buffer = String::new();
-    let number = pointed(cell, options, &mut buffer).and_then(|text| text.parse::<T>().ok());
-    match number.ok_or_else(|| other(cell, options))? {
-        x if overflows(cell, is_infinite(&x)) => Err(Refused::Large),
+    let number = with_decimal_point(cell, options, &mut buffer).and_then(|text| text.parse::<T>().ok());
+    match number.ok_or_else(|| rejection(cell, options))? {
+        x if is_overflow(cell, is_infinite(&x)) => Err(CellRejection::TooLarge),
         x => Ok(x),
     }
 }
 
-impl Number for f64 {
-    fn parse(cell: &str, options: &Options) -> Result<Self, Refused> {
-        real(cell, options, |x: &Self| x.is_infinite())
+impl ParseCell for f64 {
+    fn parse(cell: &str, options: &TableOptions) -> Result<Self, CellRejection> {
+        parse_real(cell, options, |x: &Self| x.is_infinite())
     }
 }
 
-impl Number for f32 {
-    fn parse(cell: &str, options: &Options) -> Result<Self, Refused> {
-        real(cell, options, |x: &Self| x.is_infinite())
+impl ParseCell for f32 {
+    fn parse(cell: &str, options: &TableOptions) -> Result<Self, CellRejection> {
+        parse_real(cell, options, |x: &Self| x.is_infinite())
     }
 }
 
-impl Number for i64 {
-    fn parse(cell: &str, options: &Options) -> Result<Self, Refused> {
-        integer(cell, options)
+impl ParseCell for i64 {
+    fn parse(cell: &str, options: &TableOptions) -> Result<Self, CellRejection> {
+        parse_integer(cell, options)
     }
 }
 
-impl Number for bool {
-    fn parse(cell: &str, options: &Options) -> Result<Self, Refused> {
+impl ParseCell for bool {
+    fn parse(cell: &str, options: &TableOptions) -> Result<Self, CellRejection> {
         if options.is_missing(cell) {
-            return Err(Refused::Missing);
+            return Err(CellRejection::Missing);
         }
-        truth(cell).ok_or_else(|| match integer(cell, options) {
-            Err(Refused::Text) => Refused::Text,
-            _ => Refused::Number,
+        parse_bool(cell).ok_or_else(|| match parse_integer(cell, options) {
+            Err(CellRejection::Text) => CellRejection::Text,
+            _ => CellRejection::Number,
         })
     }
 }
 
-fn integer(cell: &str, options: &Options) -> Result<i64, Refused> {
+fn parse_integer(cell: &str, options: &TableOptions) -> Result<i64, CellRejection> {
     if !options.missing.is_empty() && options.is_missing(cell) {
-        return Err(Refused::Missing);
+        return Err(CellRejection::Missing);
     }
     if let Ok(n) = cell.parse() {
         return Ok(n);
     }
     let mut buffer = String::new();
-    let text = pointed(cell, options, &mut buffer).ok_or(Refused::Text)?;
+    let text = with_decimal_point(cell, options, &mut buffer).ok_or(CellRejection::Text)?;
     if text.parse::<f64>().is_err() {
-        return Err(other(cell, options));
+        return Err(rejection(cell, options));
     }
-    exact(text)
+    parse_exact_integer(text)
 }
 
 /// Returns the exact integer of a decimal numeral.
-fn exact(text: &str) -> Result<i64, Refused> {
+fn parse_exact_integer(text: &str) -> Result<i64, CellRejection> {
     let (negative, unsigned) = match text.as_bytes() {
         [b'-', ..] => (true, text.get(1..).unwrap_or_default()),
         [b'+', ..] => (false, text.get(1..).unwrap_or_default()),
@@ -147,7 +151,7 @@ fn exact(text: &str) -> Result<i64, Refused> {
     let is_numeral = mantissa.bytes().all(|b| b.is_ascii_digit() || b == b'.');
     if !is_numeral {
         // The text is `inf` or `nan`.
-        return Err(Refused::Fraction);
+        return Err(CellRejection::NotInteger);
     }
     // The exponent is saturated; no cell has enough digits to distinguish it from a larger one.
     let exponent = exponent.parse::<i64>().unwrap_or(if exponent.starts_with('-') { -(1 << 40) } else { 1 << 40 });
@@ -158,20 +162,20 @@ fn exact(text: &str) -> Result<i64, Refused> {
         return Ok(0);
     }
     let digits = match usize::try_from(scale) {
-        Ok(zeros) if zeros + digits.len() > 19 => return Err(Refused::Large),
+        Ok(zeros) if zeros + digits.len() > 19 => return Err(CellRejection::TooLarge),
         Ok(zeros) => format!("{digits}{}", "0".repeat(zeros)),
         Err(_) => {
             let cut = usize::try_from(scale.unsigned_abs()).unwrap_or(usize::MAX);
-            let kept = digits.len().checked_sub(cut).ok_or(Refused::Fraction)?;
-            let (kept, rest) = digits.split_at_checked(kept).ok_or(Refused::Fraction)?;
+            let kept = digits.len().checked_sub(cut).ok_or(CellRejection::NotInteger)?;
+            let (kept, rest) = digits.split_at_checked(kept).ok_or(CellRejection::NotInteger)?;
             if rest.bytes().any(|b| b != b'0') {
-                return Err(Refused::Fraction);
+                return Err(CellRejection::NotInteger);
             }
             kept.to_owned()
         }
     };
     let sign = if negative { "-" } else { "" };
-    format!("{sign}{digits}").parse().map_err(|_| Refused::Large)
+    format!("{sign}{digits}").parse().map_err(|_| CellRejection::TooLarge)
 }
 
 /// Whether a cell is an integer that differs from its parsed real. `shown` returns the real with
@@ -191,7 +195,7 @@ mod tests {
 
     #[test]
     fn integers_are_exact() {
-        let of = |cell: &str| i64::parse(cell, &Options::default());
+        let of = |cell: &str| i64::parse(cell, &TableOptions::default());
         for (cell, n) in [
             ("9007199254740993.0", 9_007_199_254_740_993),
             ("9007199254740993", 9_007_199_254_740_993),
@@ -209,20 +213,20 @@ mod tests {
             assert_eq!(of(cell), Ok(n), "{cell}");
         }
         for (cell, why) in [
-            ("9223372036854775808.0", Refused::Large),
-            ("1e19", Refused::Large),
-            ("1e400", Refused::Large),
-            ("1e999999999999999999999", Refused::Large),
-            ("0.5", Refused::Fraction),
-            ("1e-1", Refused::Fraction),
-            ("1e-999999999999999999999", Refused::Fraction),
-            ("inf", Refused::Fraction),
-            ("nan", Refused::Fraction),
-            ("0x10", Refused::Text),
-            ("1_000", Refused::Text),
-            ("1,000", Refused::Text),
-            ("", Refused::Missing),
-            ("true", Refused::Truth),
+            ("9223372036854775808.0", CellRejection::TooLarge),
+            ("1e19", CellRejection::TooLarge),
+            ("1e400", CellRejection::TooLarge),
+            ("1e999999999999999999999", CellRejection::TooLarge),
+            ("0.5", CellRejection::NotInteger),
+            ("1e-1", CellRejection::NotInteger),
+            ("1e-999999999999999999999", CellRejection::NotInteger),
+            ("inf", CellRejection::NotInteger),
+            ("nan", CellRejection::NotInteger),
+            ("0x10", CellRejection::Text),
+            ("1_000", CellRejection::Text),
+            ("1,000", CellRejection::Text),
+            ("", CellRejection::Missing),
+            ("true", CellRejection::Boolean),
         ] {
             assert_eq!(of(cell), Err(why), "{cell}");
         }
@@ -231,7 +235,7 @@ mod tests {
     #[test]
     fn reals_tell_what_they_lose() {
         let rounded = |cell: &str| {
-            let x = f64::parse(cell, &Options::default()).unwrap();
+            let x = f64::parse(cell, &TableOptions::default()).unwrap();
             integer_is_rounded(cell, || format!("{x:.0}"))
         };
         for cell in ["9007199254740993", "-9007199254740993", "18446744073709551615", "123456789012345678901234"] {
@@ -240,17 +244,17 @@ mod tests {
         for cell in ["9007199254740992", "-009007199254740992", "18446744073709551616", "9007199254740993.0", "1"] {
             assert!(!rounded(cell), "{cell}");
         }
-        let short = f32::parse("16777217", &Options::default()).unwrap();
+        let short = f32::parse("16777217", &TableOptions::default()).unwrap();
         assert!(integer_is_rounded("16777217", || format!("{short:.0}")));
     }
 
     #[test]
     fn decimal_commas() {
-        let options = Options { decimal_comma: true, ..Options::default() };
+        let options = TableOptions { decimal_comma: true, ..TableOptions::default() };
         assert_eq!(f64::parse("1,5", &options), Ok(1.5));
         assert_eq!(f64::parse("-1,5e3", &options), Ok(-1500.0));
-        assert_eq!(f64::parse("1.5", &options), Err(Refused::Text));
-        assert_eq!(f64::parse("1,5,0", &options), Err(Refused::Text));
+        assert_eq!(f64::parse("1.5", &options), Err(CellRejection::Text));
+        assert_eq!(f64::parse("1,5,0", &options), Err(CellRejection::Text));
         assert_eq!(i64::parse("2,0", &options), Ok(2));
     }
 }

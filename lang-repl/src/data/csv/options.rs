@@ -2,12 +2,12 @@
 
 /// The default words for a missing value. They are those of pandas, without the spellings of NaN,
 /// which is a number here.
-const MISSING: [&str; 13] =
+const MISSING_WORDS: [&str; 13] =
     ["", "NA", "N/A", "n/a", "#N/A", "#N/A N/A", "#NA", "<NA>", "null", "NULL", "None", "-1.#IND", "1.#QNAN"];
 
 /// The options of `load` for tables.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
-pub(crate) struct Options {
+pub(crate) struct TableOptions {
     /// The separator of cells; `None`: inferred from the first line. A blank means any number of
     /// blanks and tabs.
     pub(crate) separator: Option<char>,
@@ -21,15 +21,15 @@ pub(crate) struct Options {
     pub(crate) header: Option<bool>,
 }
 
-impl Options {
+impl TableOptions {
     /// Whether a trimmed cell means a missing value.
     pub(super) fn is_missing(&self, cell: &str) -> bool {
-        MISSING.contains(&cell) || self.missing.iter().any(|word| word == cell)
+        MISSING_WORDS.contains(&cell) || self.missing.iter().any(|word| word == cell)
     }
 
     /// Returns the separator of a table with this first line. Outside quotes, commas take
     /// precedence, then semicolons, then tabs. With decimal commas, a comma never separates.
-    pub(super) fn separator_of(&self, line: &str) -> char {
+    pub(super) fn separator_for(&self, line: &str) -> char {
         if let Some(separator) = self.separator {
             return separator;
         }
@@ -60,12 +60,12 @@ mod tests {
 
     #[test]
     fn separators() {
-        let of = |line: &str| Options::default().separator_of(line);
+        let of = |line: &str| TableOptions::default().separator_for(line);
         assert_eq!(
             [of("a,b"), of("a;b"), of("a\tb"), of("a"), of("\"a,b\";c"), of("a;b,c"), of("\"a;b\",c")],
             [',', ';', '\t', ',', ';', ',', ',']
         );
-        let of = |line: &str| Options { decimal_comma: true, ..Options::default() }.separator_of(line);
+        let of = |line: &str| TableOptions { decimal_comma: true, ..TableOptions::default() }.separator_for(line);
         assert_eq!([of("1,5;2"), of("1,5\t2"), of("1,5")], [';', '\t', ';']);
     }
 }

@@ -5,9 +5,9 @@ use std::borrow::Cow;
 
 /// The unread rest of a text: from byte `at`, in line `line`, counted from 1.
 #[derive(Clone)]
-pub(super) struct Rows<'a> {
+pub(super) struct RowReader<'a> {
     pub(super) text: &'a str,
-    pub(super) at: usize,
+    pub(super) offset: usize,
     pub(super) line: u32,
     pub(super) separator: char,
     pub(super) comment: Option<&'a str>,
@@ -15,18 +15,18 @@ pub(super) struct Rows<'a> {
 
 /// The token after a cell.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum End {
+pub(super) enum CellEnd {
     Cell,
     Row,
 }
 
-impl<'a> Rows<'a> {
+impl<'a> RowReader<'a> {
     fn rest(&self) -> &'a str {
-        self.text.get(self.at..).unwrap_or_default()
+        self.text.get(self.offset..).unwrap_or_default()
     }
 
     /// Returns the separator, unless cells are separated by blanks.
-    fn single(&self) -> Option<char> {
+    fn separator_char(&self) -> Option<char> {
         Some(self.separator).filter(|c| *c != ' ')
     }
 
@@ -34,74 +34,74 @@ impl<'a> Rows<'a> {
     pub(super) fn next_row(&mut self) -> bool {
         loop {
             let blanks = self.rest().len() - self.rest().trim_start_matches([' ', '\t']).len();
-            let rest = self.text.get(self.at + blanks..).unwrap_or_default();
+            let rest = self.text.get(self.offset + blanks..).unwrap_or_default();
             let empty = rest.is_empty() || rest.starts_with(['\n', '\r']);
             if self.comment.is_some_and(|c| rest.starts_with(c)) || self.separator == ' ' && empty && blanks > 0 {
-                self.at += rest.find(['\n', '\r']).unwrap_or(rest.len()) + blanks;
+                self.offset += rest.find(['\n', '\r']).unwrap_or(rest.len()) + blanks;
             }
             if self.rest().is_empty() {
                 return false;
             }
-            if !self.end_of_line() {
+            if !self.skip_line_end() {
                 return true;
             }
         }
     }
 
     /// Skips a line end; returns whether it found one.
-    fn end_of_line(&mut self) -> bool {
+    fn skip_line_end(&mut self) -> bool {
         let width = match self.rest().as_bytes() {
             [b'\r', b'\n', ..] => 2,
             [b'\r' | b'\n', ..] => 1,
             _ => return false,
         };
-        self.at += width;
+        self.offset += width;
         self.line = self.line.saturating_add(1);
         true
     }
 
     /// Reads a cell, and skips the separator or line end after it.
-    pub(super) fn cell(&mut self) -> Result<(Cow<'a, str>, End), String> {
+    pub(super) fn read_cell(&mut self) -> Result<(Cow<'a, str>, CellEnd), String> {
         if self.separator == ' ' {
-            self.blanks();
+            self.skip_blanks();
         }
         let cell = match self.rest().strip_prefix('"') {
-            Some(_) => self.quoted()?,
-            None => Cow::Borrowed(self.plain()?),
+            Some(_) => self.read_quoted()?,
+            None => Cow::Borrowed(self.read_plain()?),
         };
-        if self.separator == ' ' && self.blanks() && !self.at_end() {
-            return Ok((cell, End::Cell));
+        if self.separator == ' ' && self.skip_blanks() && !self.is_at_row_end() {
+            return Ok((cell, CellEnd::Cell));
         }
-        if let Some(separator) = self.single()
+        if let Some(separator) = self.separator_char()
             && self.rest().starts_with(separator)
         {
-            self.at += separator.len_utf8();
-            return Ok((cell, End::Cell));
+            self.offset += separator.len_utf8();
+            return Ok((cell, CellEnd::Cell));
         }
         if self.comment.is_some_and(|c| self.rest().starts_with(c)) {
-            self.at += self.rest().find(['\n', '\r']).unwrap_or(self.rest().len());
+            self.offset += self.rest().find(['\n', '\r']).unwrap_or(self.rest().len());
         }
-        if !self.end_of_line() && !self.rest().is_empty() {
+        if !self.skip_line_end() && !self.rest().is_empty() {
             return Err(format!("in line {} text follows a closed quote", self.line));
         }
-        Ok((cell, End::Row))
+        Ok((cell, CellEnd::Row))
     }
 
     /// Skips blanks and tabs; returns whether it found any.
-    fn blanks(&mut self) -> bool {
+    fn skip_blanks(&mut self) -> bool {
         let rest = self.rest();
         let width = rest.len() - rest.trim_start_matches([' ', '\t']).len();
-        self.at += width;
+        self.offset += width;
         width > 0
     }
 
     /// Whether the row ends here.
-    fn at_end(&self) -> bool {
+    fn is_at_row_end(&self) -> bool {
         let rest = self.rest();
         rest.is_empty() || rest.starts_with(['\n', '\r']) || self.comment.is_some_and(|c| rest.starts_with(c))
     }
 
-    fn plain(&mut self) -> Result<&'a str, String> {
+    fn read_plain(&mut self) -> Result<&'a str, String> {
         let rest = self.rest();
         let comment = self.comment.and_then(|c| c.bytes().next());
         let mut ascii = [0; 4];
@@ -127,11 +127,11 @@ impl<'a> Rows<'a> {
                 break;
             }
         }
-        self.at += end;
+        self.offset += end;
         Ok(rest.get(..end).unwrap_or_default())
     }
 
-    fn quoted(&mut self) -> Result<Cow<'a, str>, String> {
+    fn read_quoted(&mut self) -> Result<Cow<'a, str>, String> {
         let opened = self.line;
         let mut rest = self.rest().get(1..).unwrap_or_default();
         let mut cell = Cow::Borrowed("");
@@ -148,7 +148,7 @@ impl<'a> Rows<'a> {
                 cell.to_mut().push_str(before)
             }
             let Some(after) = after.strip_prefix('"') else {
-                self.at = self.text.len() - after.len();
+                self.offset = self.text.len() - after.len();
                 return Ok(cell);
             };
             cell.to_mut().push('"');

@@ -6,41 +6,42 @@ use lang_core::syntax::ast::{Expr, Item};
 use lang_core::syntax::parser;
 use lang_core::types::ty::Type;
 
-use super::{INPUT, MODULE, Session};
+use super::{INPUT_NAME, ReplSession, SESSION_MODULE};
 use crate::engine::Engine;
-use crate::show::{self, Evaluated};
+use crate::show::{self, EvaluatedValue};
 
-impl Session {
-    pub(super) fn gradient(&mut self, text: &str) {
+impl ReplSession {
+    pub(super) fn print_gradient(&mut self, text: &str) {
         let text = text.trim_end().trim_end_matches(';').trim_end();
-        let Some((asked, names)) = self.of_call(text).or_else(|| self.of_variables(text)) else {
-            return self.refuse(format!(
+        let Some((asked, names)) = self.gradient_of_call(text).or_else(|| self.gradient_of_variables(text)) else {
+            return self.reject_input(format!(
                 "`{text}` has nothing to take a gradient by: no call of a function, and no real variable of the session"
             ));
         };
-        let source = self.engine.sources.add(INPUT, asked.as_str());
-        let evaluated = match self.engine.evaluate(&self.module(), &asked, source, 0, &mut || ()) {
+        let source = self.engine.sources.add(INPUT_NAME, asked.as_str());
+        let evaluated = match self.engine.evaluate(&self.module_name(), &asked, source, 0, &mut || ()) {
             Ok(evaluated) => evaluated,
-            Err(problems) => return self.fail(problems),
+            Err(problems) => return self.report_failure(problems),
         };
-        let parts = components(&evaluated);
+        let parts = tuple_components(&evaluated);
         let [value, gradient] = parts.as_slice() else { return };
-        self.out.print(&format!("{}\n", show::with_type(None, value, self.out.view)));
-        let gradients = if names.len() == 1 { vec![gradient.clone()] } else { components(gradient) };
+        self.out.print(&format!("{}\n", show::format_with_type(None, value, self.out.view)));
+        let gradients = if names.len() == 1 { vec![gradient.clone()] } else { tuple_components(gradient) };
         for (name, gradient) in names.iter().zip(&gradients).filter(|(_, g)| !g.is_unit()) {
-            self.out.print(&format!("{}\n", show::with_type(Some(&format!("by {name}")), gradient, self.out.view)));
+            self.out
+                .print(&format!("{}\n", show::format_with_type(Some(&format!("by {name}")), gradient, self.out.view)));
         }
     }
 
     /// Rewrites a call to `value_and_grad(f)(…)` with the same arguments. Returns it with the names
     /// of the parameters.
-    fn of_call(&self, text: &str) -> Option<(String, Vec<Name>)> {
+    fn gradient_of_call(&self, text: &str) -> Option<(String, Vec<Name>)> {
         let tree = parser::parse_expr(text).tree;
         let Item::Do(root) = tree.item else { return None };
         let Expr::Call(callee, arguments) = &tree.exprs[root].kind else { return None };
         let piece = |span: lang_core::base::Span| text.get(span.range());
         let function = piece(tree.exprs[*callee].span)?;
-        let parameters = self.engine.parameters(&self.module(), function)?;
+        let parameters = self.engine.parameters_of(&self.module_name(), function)?;
         if parameters.len() != arguments.len() || !parameters.iter().any(|(_, ty)| may_be_real(ty)) {
             return None;
         }
@@ -60,15 +61,15 @@ impl Session {
 
     /// Rewrites any other expression to a lambda over its real variables, called with their values.
     /// Returns it with the names of the variables.
-    fn of_variables(&self, text: &str) -> Option<(String, Vec<Name>)> {
+    fn gradient_of_variables(&self, text: &str) -> Option<(String, Vec<Name>)> {
         let mut names = Vec::new();
         let mut parameters = Vec::new();
-        for used in self.engine.uses_of(&self.module(), text) {
-            if used.module != *MODULE {
+        for used in self.engine.names_used_in(&self.module_name(), text) {
+            if used.module != *SESSION_MODULE {
                 continue;
             }
             let Some(ty) = self.engine.type_of_let(&used).filter(Engine::has_reals) else { continue };
-            parameters.push(format!("{}: {}", used.name, self.engine.spelled(&self.module(), &ty)?));
+            parameters.push(format!("{}: {}", used.name, self.engine.writable_type(&self.module_name(), &ty)?));
             names.push(used.name);
         }
         if names.is_empty() {
@@ -81,12 +82,12 @@ impl Session {
 
 /// Whether an argument of that type can have a gradient. A type parameter may be real.
 fn may_be_real(ty: &Type) -> bool {
-    Engine::has_reals(ty) || matches!(ty.peel().1, Type::Param(..) | Type::Data(..))
+    Engine::has_reals(ty) || matches!(ty.split_array().1, Type::Param(..) | Type::Data(..))
 }
 
 /// Returns the components of a tuple.
-fn components(of: &Evaluated) -> Vec<Evaluated> {
+fn tuple_components(of: &EvaluatedValue) -> Vec<EvaluatedValue> {
     let (Value::Tuple(items), Type::Tuple(types)) = (&of.value, &of.ty) else { return Vec::new() };
     let parts = items.values().iter().zip(types.iter());
-    parts.map(|(value, ty)| Evaluated { value: value.clone(), ty: ty.clone(), acts: false }).collect()
+    parts.map(|(value, ty)| EvaluatedValue { value: value.clone(), ty: ty.clone(), has_effects: false }).collect()
 }

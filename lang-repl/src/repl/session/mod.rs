@@ -5,12 +5,12 @@
 //! implement commands.
 
 mod definitions;
-mod evaluating;
+mod environment;
+mod evaluation;
 mod gradient;
-mod loading;
-mod measuring;
-mod saving;
-mod telling;
+mod load_command;
+mod measure_commands;
+mod save_command;
 
 use std::path::PathBuf;
 
@@ -19,17 +19,17 @@ use lang_core::session::INTERACTIVE;
 use lang_core::syntax::parser;
 use lang_core::syntax::split::{ItemKind, split};
 
-use super::commands::{self, Kind};
-use super::document::{Document, Entry};
-use super::known::SharedKnown;
-use super::settings::{self, Options};
-use crate::cli::{Common, Stage};
+use super::commands::{self, CommandKind};
+use super::editor_snapshot::SharedSnapshot;
+use super::session_document::{SessionDocument, SessionEntry};
+use super::settings::{self, SessionSettings};
+use crate::cli::{CommonOptions, CompilerForm};
 use crate::commands::{doc, explain};
 use crate::engine::Engine;
-use crate::engine::budget::{Ask, Budget};
-use crate::interrupt::{self, Computing};
+use crate::engine::budget::{ConfirmPrompt, RunBudget};
+use crate::interrupt::{self, ComputationGuard};
 use crate::lookup;
-use crate::out::{Out, Status};
+use crate::out::{OutputWriter, Status};
 use crate::problem::Problem;
 use crate::progress;
 use crate::show;
@@ -43,44 +43,49 @@ pub(crate) enum Flow {
 }
 
 /// A session: its definitions, settings and status, with the engine that runs it.
-pub(crate) struct Session {
+pub(crate) struct ReplSession {
     engine: Engine,
-    document: Document,
+    document: SessionDocument,
     /// The files loaded by `:load`, in order.
-    loaded: Vec<PathBuf>,
+    loaded_files: Vec<PathBuf>,
     /// The snapshot that the line editor reads.
-    known: SharedKnown,
-    options: Options,
+    snapshot: SharedSnapshot,
+    options: SessionSettings,
     /// The prompt for a confirmation; `None` if there is no terminal.
-    ask: Option<Ask>,
-    out: Out,
+    confirm: Option<ConfirmPrompt>,
+    out: OutputWriter,
     status: Status,
 }
 
 /// The name of the session's module; no file has it.
-const MODULE: &str = INTERACTIVE[0];
+const SESSION_MODULE: &str = INTERACTIVE[0];
 
 /// The name of inputs in reports.
-const INPUT: &str = "repl";
+const INPUT_NAME: &str = "repl";
 
 /// The name of the last value.
 const ANS: &str = "ans";
 
-impl Session {
-    pub(crate) fn new(common: &Common, out: Out, known: SharedKnown, ask: Option<Ask>) -> Self {
+impl ReplSession {
+    pub(crate) fn new(
+        common: &CommonOptions,
+        out: OutputWriter,
+        known: SharedSnapshot,
+        ask: Option<ConfirmPrompt>,
+    ) -> Self {
         let mut session = Self {
             engine: Engine::new(common, out),
-            document: Document::default(),
-            loaded: Vec::new(),
-            known,
-            options: Options::new(common),
-            ask,
+            document: SessionDocument::default(),
+            loaded_files: Vec::new(),
+            snapshot: known,
+            options: SessionSettings::new(common),
+            confirm: ask,
             out,
-            status: Status::Good,
+            status: Status::Success,
         };
         session.apply_options();
-        session.install(Document::default());
-        session.tell_editor();
+        session.set_document(SessionDocument::default());
+        session.update_snapshot();
         session
     }
 
@@ -90,37 +95,37 @@ impl Session {
     }
 
     /// Executes one input.
-    pub(crate) fn input(&mut self, text: &str) -> Flow {
-        let _computing = Computing::start();
-        let failed = std::mem::replace(&mut self.status, Status::Good);
-        let flow = self.obey(text);
-        if interrupt::requested() && self.status == Status::Good {
+    pub(crate) fn run_input(&mut self, text: &str) -> Flow {
+        let _computing = ComputationGuard::start();
+        let failed = std::mem::replace(&mut self.status, Status::Success);
+        let flow = self.execute(text);
+        if interrupt::is_requested() && self.status == Status::Success {
             // The value was computed, but an interrupt cut its output.
             self.out.note("interrupted\n");
         }
         self.status = self.status.max(failed);
-        self.tell_editor();
+        self.update_snapshot();
         flow
     }
 
-    fn obey(&mut self, text: &str) -> Flow {
-        match commands::parse(text) {
-            Some(Ok((Kind::Quit, _))) => return Flow::Quit,
-            Some(Ok((kind, argument))) => self.command(kind, argument),
-            Some(Err(message)) => self.refuse(message),
-            None if commands::question(text).is_some() => {
-                if let Some((name, source)) = commands::question(text) {
-                    self.question(name, source);
+    fn execute(&mut self, text: &str) -> Flow {
+        match commands::parse_command(text) {
+            Some(Ok((CommandKind::Quit, _))) => return Flow::Quit,
+            Some(Ok((kind, argument))) => self.run_command(kind, argument),
+            Some(Err(message)) => self.reject_input(message),
+            None if commands::parse_question(text).is_some() => {
+                if let Some((name, source)) = commands::parse_question(text) {
+                    self.print_documentation(name, source);
                 }
             }
             None => {
-                let word = commands::word(text);
+                let word = commands::foreign_word_advice(text);
                 let word = word.filter(|(word, _)| !self.document.entries.iter().any(|e| e.defines(word)));
-                match word.map(|(_, message)| message).or_else(|| commands::lacks_colon(text)) {
-                    Some(message) => self.refuse(message),
+                match word.map(|(_, message)| message).or_else(|| commands::missing_colon_advice(text)) {
+                    Some(message) => self.reject_input(message),
                     None => {
-                        let source = self.engine.sources.add(INPUT, text);
-                        self.items(text, source, 0);
+                        let source = self.engine.sources.add(INPUT_NAME, text);
+                        self.run_items(text, source, 0);
                     }
                 }
             }
@@ -128,73 +133,74 @@ impl Session {
         Flow::Next
     }
 
-    fn fail(&mut self, problems: Vec<Problem>) {
+    fn report_failure(&mut self, problems: Vec<Problem>) {
         self.status = Status::Failed;
-        self.out.fail(&problems, &self.engine.sources);
+        self.out.report_failure(&problems, &self.engine.sources);
     }
 
     /// Reports an input that is not understood.
-    fn refuse(&mut self, message: String) {
-        self.fail(vec![Problem::new(Code::E0600, message)]);
+    fn reject_input(&mut self, message: String) {
+        self.report_failure(vec![Problem::new(Code::E0600, message)]);
     }
 
-    fn command(&mut self, kind: Kind, argument: &str) {
+    fn run_command(&mut self, kind: CommandKind, argument: &str) {
         match kind {
-            Kind::Help => self.out.print(&commands::help(argument, show::terminal_width())),
-            Kind::Env => self.out.print(&self.listing()),
-            Kind::Type => self.type_of(argument),
-            Kind::Cost => self.cost(argument),
-            Kind::Time => self.time(argument),
-            Kind::Bench => self.bench(argument),
-            Kind::Grad => self.gradient(argument),
-            Kind::Adjoint => self.form(Stage::Adjoint, argument),
-            Kind::Forward => self.form(Stage::Forward, argument),
-            Kind::Ssa => self.form(Stage::Ssa, argument),
-            Kind::Plot => self.plot(argument),
-            Kind::Explain => {
+            CommandKind::Help => self.out.print(&commands::help_text(argument, show::terminal_width())),
+            CommandKind::Env => self.out.print(&self.environment_listing()),
+            CommandKind::Type => self.print_type(argument),
+            CommandKind::Cost => self.print_cost(argument),
+            CommandKind::Time => self.print_time(argument),
+            CommandKind::Bench => self.print_bench(argument),
+            CommandKind::Grad => self.print_gradient(argument),
+            CommandKind::Adjoint => self.print_form(CompilerForm::Adjoint, argument),
+            CommandKind::Forward => self.print_form(CompilerForm::Forward, argument),
+            CommandKind::Ssa => self.print_form(CompilerForm::Ssa, argument),
+            CommandKind::Plot => self.run_plot(argument),
+            CommandKind::Explain => {
                 let shown = explain::run(Some(argument), &self.engine, self.out);
                 self.status = self.status.max(shown.min(Status::Failed));
             }
-            Kind::Load => self.load_and_remember(PathBuf::from(argument.trim_matches('"'))),
-            Kind::Reload => self.reload(),
-            Kind::Save(any) => self.save(&PathBuf::from(argument.trim_matches('"')), any),
-            Kind::Reset => self.reset(),
-            Kind::Set => self.set(argument),
-            Kind::Backend => self.set(&format!("backend {argument}")),
-            Kind::Threads => self.set(&format!("threads {argument}")),
-            Kind::Quit => {}
+            CommandKind::Load => self.load_and_remember(PathBuf::from(argument.trim_matches('"'))),
+            CommandKind::Reload => self.reload_files(),
+            CommandKind::Save(any) => self.save_session(&PathBuf::from(argument.trim_matches('"')), any),
+            CommandKind::Reset => self.remove_definitions(),
+            CommandKind::Set => self.change_setting(argument),
+            CommandKind::Backend => self.change_setting(&format!("backend {argument}")),
+            CommandKind::Threads => self.change_setting(&format!("threads {argument}")),
+            CommandKind::Quit => {}
         }
     }
 
-    fn set(&mut self, argument: &str) {
-        match settings::set(&mut self.options, argument) {
+    fn change_setting(&mut self, argument: &str) {
+        match settings::set_command(&mut self.options, argument) {
             Ok(shown) => {
                 self.out.print(&shown);
                 self.apply_options();
             }
-            Err(message) => self.refuse(message),
+            Err(message) => self.reject_input(message),
         }
     }
 
     /// Applies the settings to the engine and the output.
     fn apply_options(&mut self) {
         let common = &self.options.common;
-        self.out = Out::new(common);
+        self.out = OutputWriter::new(common);
         self.out.view.width = self.options.width;
         self.out.view.threshold = self.options.threshold;
-        progress::set_up(common);
+        progress::configure(common);
         self.engine.out = self.out;
-        self.engine.counting = common.count;
-        self.engine.trap_nan = common.nan == crate::cli::Nan::Stop;
-        self.engine.compute_by(&self.options.common);
+        self.engine.count_runs = common.count;
+        self.engine.trap_nan = common.nan == crate::cli::NanPolicy::Stop;
+        self.engine.set_backend(&self.options.common);
         self.engine.limits = self.options.limits;
-        self.engine.budget = self.ask.zip(self.options.budget).map(|(ask, steps)| Budget { steps, ask });
+        self.engine.budget =
+            self.confirm.zip(self.options.budget).map(|(ask, steps)| RunBudget { steps, confirm: ask });
     }
 
     /// Executes the items of a text. Definitions are added first, all at once, because they may
     /// need each other. Then `let`s and expressions are computed in order. Returns whether all
     /// succeeded.
-    fn items(&mut self, text: &str, source: SourceId, base: u32) -> bool {
+    fn run_items(&mut self, text: &str, source: SourceId, base: u32) -> bool {
         let mut items = split(text);
         // In the REPL, `let … in …` is an expression.
         for item in items.iter_mut().filter(|i| i.kind == ItemKind::Let && is_expression(&i.text)) {
@@ -202,21 +208,21 @@ impl Session {
         }
         let mut definitions = Vec::new();
         for item in items.iter().filter(|i| !matches!(i.kind, ItemKind::Do | ItemKind::StrayText)) {
-            let mut entry = Entry::new(item, source);
+            let mut entry = SessionEntry::new(item, source);
             entry.offset += base;
             definitions.push(entry);
         }
-        let Some(before) = self.define(definitions.clone()) else { return false };
+        let Some(before) = self.add_definitions(definitions.clone()) else { return false };
         let mut definitions = definitions.into_iter();
         let mut good = true;
         for item in &items {
             good &= match item.kind {
-                ItemKind::StrayText => self.expression(&item.text, source, base + item.start),
-                ItemKind::Do => self.do_item(&item.text, source, base + item.start),
+                ItemKind::StrayText => self.evaluate_expression(&item.text, source, base + item.start),
+                ItemKind::Do => self.run_do_item(&item.text, source, base + item.start),
                 _ => definitions.next().is_none_or(|entry| {
-                    let good = self.computed(&entry, &before);
+                    let good = self.compute_or_undo(&entry, &before);
                     if good {
-                        self.tell_about(&entry);
+                        self.print_definition(&entry);
                     }
                     good
                 }),
@@ -225,54 +231,54 @@ impl Session {
         good
     }
 
-    fn module(&self) -> ModuleName {
-        MODULE.into()
+    fn module_name(&self) -> ModuleName {
+        SESSION_MODULE.into()
     }
 
-    fn global(&self, name: &str) -> GlobalName {
-        GlobalName::new(MODULE, name)
+    fn global_name(&self, name: &str) -> GlobalName {
+        GlobalName::new(SESSION_MODULE, name)
     }
 
     /// Shows the documentation of a name, as it is visible in the session.
-    fn question(&mut self, name: &str, source: bool) {
+    fn print_documentation(&mut self, name: &str, source: bool) {
         // A stored value has no text that shows its origin.
-        let kept = self.document.entries.iter().any(|e| e.frozen && e.defines(name));
-        let shown = doc::show(&self.engine, Some(&self.module()), name, source && !kept, self.out);
+        let kept = self.document.entries.iter().any(|e| e.is_stored && e.defines(name));
+        let shown = doc::show_documentation(&self.engine, Some(&self.module_name()), name, source && !kept, self.out);
         self.status = self.status.max(shown);
         if source
-            && let Some(def) = lookup::definition_named(&self.engine, Some(&self.module()), name)
-            && let Some(adjoint) = self.engine.adjoint(&def)
+            && let Some(def) = lookup::resolve_definition(&self.engine, Some(&self.module_name()), name)
+            && let Some(adjoint) = self.engine.adjoint_source(&def)
         {
-            self.out.print(&format!("\nIts adjoint:\n\n{}", indented(&adjoint)));
+            self.out.print(&format!("\nIts adjoint:\n\n{}", indent(&adjoint)));
         }
     }
 
     /// Shows an intermediate form or a derivative of a definition.
-    fn form(&mut self, stage: Stage, name: &str) {
-        let here = self.module();
-        let def = lookup::definition_named(&self.engine, Some(&here), name).unwrap_or_else(|| self.global(name));
-        match self.engine.form(stage, &def) {
+    fn print_form(&mut self, stage: CompilerForm, name: &str) {
+        let here = self.module_name();
+        let def = lookup::resolve_definition(&self.engine, Some(&here), name).unwrap_or_else(|| self.global_name(name));
+        match self.engine.render_form(stage, &def) {
             Ok(form) => {
                 self.out.print(&form.text);
                 if let Some(note) = &form.note {
                     self.out.note(&format!("{note}\n"));
                 }
             }
-            Err(problem) => self.fail(vec![*problem]),
+            Err(problem) => self.report_failure(vec![*problem]),
         }
     }
 
-    fn type_of(&mut self, text: &str) {
-        let source = self.engine.sources.add(INPUT, text);
-        match self.engine.type_of(&self.module(), text, source) {
+    fn print_type(&mut self, text: &str) {
+        let source = self.engine.sources.add(INPUT_NAME, text);
+        match self.engine.type_of_expression(&self.module_name(), text, source) {
             Ok(ty) => self.out.print(&format!("{ty}\n")),
-            Err(problems) => self.fail(problems),
+            Err(problems) => self.report_failure(problems),
         }
     }
 }
 
 /// Indents the text of a definition as a code block.
-fn indented(text: &str) -> String {
+fn indent(text: &str) -> String {
     text.lines().map(|line| format!("    {line}\n")).collect()
 }
 

@@ -16,8 +16,8 @@ use std::sync::Arc;
 
 use super::super::{Differentiator, canonical_indices};
 use super::ReverseInitialValues;
-use super::split::{PartitionedBodies, ReverseInput};
-use crate::norm::{dead, inline, loops};
+use super::partition::{PartitionedBodies, ReverseInput};
+use crate::norm::{dce, inline, loop_pruning};
 use lang_ir::core::{CheckpointSpacing, CoreType, ScalarOp, TypeLeaf, UNKNOWN_COUNT_SPACING, Vars};
 use lang_ir::flat::{FunctionInput, InputSource};
 use lang_ir::region::{LoopArg, LoopResult, LoopTripCount, SsaLoop};
@@ -209,7 +209,7 @@ impl Differentiator<'_> {
         let Differentiator { builder, inputs, vars, .. } = pass;
         let SsaBuilder { stmts, checks, .. } = builder.take();
         let mut body = SsaFunction { vars, inputs, stmts, checks, outputs, ..region.clone() };
-        dead::eliminate_dead_code(&mut body);
+        dce::eliminate_dead_code(&mut body);
         self.add_global_arguments(&body, &mut args);
         let carried = |place: usize| {
             let at = args.iter().position(|a| matches!(a, LoopArg::Carried { next, .. } if *next as usize == place));
@@ -233,7 +233,7 @@ impl Differentiator<'_> {
             args,
             body: Arc::new(body.into_region()),
         };
-        let (all, moved) = loops::prune_loop(&all, &parts.iter().copied().collect());
+        let (all, moved) = loop_pruning::prune_loop(&all, &parts.iter().copied().collect());
         let parts = parts.iter().map(|p| moved.get(p).copied()).collect::<Option<Vec<LoopResult>>>()?;
         Some(SegmentedReverse { reverse_loop: Arc::new(all), cotangent_results: parts })
     }

@@ -10,22 +10,22 @@
 //! body only updates, the forward loop keeps the overwritten elements instead of states. The
 //! reverse loop restores them (PAPERS, "Don't Unroll Adjoint").
 
-mod back;
+mod activity;
 mod checkpoint;
-mod plan;
-mod split;
+mod partition;
+mod store_on_kill;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
-pub(in crate::ad) use self::back::RestoringLoop;
+use self::activity::LoopActivity;
 use self::checkpoint::SegmentedReverse;
-use self::plan::LoopActivity;
-use self::split::{PartitionedBodies, ReverseInput};
+use self::partition::{PartitionedBodies, ReverseInput};
+pub(in crate::ad) use self::store_on_kill::RestoringLoop;
 use super::adjoint::{CotangentTerm, active_statements};
 use super::forward::spread_argument;
 use super::{DerivativeValue, Differentiator, PredictedSupport, adjoint, canonical_indices, forward, is_real};
-use crate::norm::{inline, loops};
+use crate::norm::{inline, loop_pruning};
 use lang_ir::core::{DerivativeKind, TypeLeaf};
 use lang_ir::reduce::{Reducer, SsaReduction};
 use lang_ir::region::{LoopArg, LoopResult, LoopTripCount, SsaLoop};
@@ -550,8 +550,8 @@ impl Differentiator<'_> {
     /// Rewrites a polynomial of the body over the batch and the iteration number. Data in it are
     /// read from outputs of the loop; `None` if the loop does not output them.
     fn poly_of_iteration(&mut self, of: &Arc<SsaLoop>, n: &Poly, all: &[Poly], needs: &[u32]) -> Option<Poly> {
-        let sizes = loops::captured_integers(&self.builder, of);
-        if let Some(known) = loops::lift_poly(n, &sizes, &loops::captured_statements(of)) {
+        let sizes = loop_pruning::captured_integers(&self.builder, of);
+        if let Some(known) = loop_pruning::lift_poly(n, &sizes, &loop_pruning::captured_statements(of)) {
             return Some(known);
         }
         let mut data = Vec::new();

@@ -6,7 +6,7 @@ use lang_base::{Code, Span};
 use lang_ir::core::{CoreExpr, CoreType, ExprKind, ExprRef, NoCoreFormReason};
 use lang_ir::reduce::delinearize;
 use lang_sizes::predicate::{Atom, Index, Poly, Pred};
-use lang_types::tree::{Subscript, TId};
+use lang_types::tree::{TypedId, TypedSubscript};
 use lang_types::ty::Type;
 
 /// An elaborated subscript.
@@ -22,9 +22,9 @@ impl Elaborator<'_> {
     pub(super) fn index_expr(
         &mut self,
         f: &mut ElabFrame,
-        id: TId,
-        x: TId,
-        subs: &[Subscript],
+        id: TypedId,
+        x: TypedId,
+        subs: &[TypedSubscript],
     ) -> ElabResult<SymbolicValue> {
         let span = self.span(f, id);
         let base = self.expr(f, x)?;
@@ -80,12 +80,12 @@ impl Elaborator<'_> {
     pub(super) fn subscript(
         &mut self,
         f: &mut ElabFrame,
-        sub: &Subscript,
+        sub: &TypedSubscript,
         n: &Poly,
     ) -> ElabResult<(AxisSubscript, Pred)> {
         Ok(match sub {
             // The polynomial of a proved index is right even if an operation on the way wraps.
-            Subscript::At { index, proved: true } => {
+            TypedSubscript::Index { index, is_proved: true } => {
                 let span = self.span(f, *index);
                 match self.expr(f, *index)? {
                     SymbolicValue::Int { poly, .. } if !poly.has_overflowed() => {
@@ -95,12 +95,12 @@ impl Elaborator<'_> {
                     _ => return Err(self.no_core_form(NoCoreFormReason::TooLarge, span)),
                 }
             }
-            Subscript::At { index, proved: false } => {
+            TypedSubscript::Index { index, is_proved: false } => {
                 let at = self.checked_index(f, *index)?;
                 let inside = Pred::in_range(&at, n);
                 (AxisSubscript::Single(at), inside)
             }
-            Subscript::Range { from, to, proved } => {
+            TypedSubscript::Range { from, to, is_proved: proved } => {
                 let end = self.span(f, *to);
                 let (from, to) = (self.checked_index(f, *from)?, self.checked_index(f, *to)?);
                 let count = self.uniform_extent(to.sub(&from), end)?;
@@ -110,14 +110,14 @@ impl Elaborator<'_> {
                 };
                 (AxisSubscript::Range(from, count), inside)
             }
-            Subscript::Whole => (AxisSubscript::Whole(n.clone()), Pred::truth()),
+            TypedSubscript::FullAxis => (AxisSubscript::Whole(n.clone()), Pred::truth()),
         })
     }
 
     /// Elaborates an index that a check will test, such as `k[i] + 3`. A sum of an integer and a
     /// small constant needs no variable of its own: if it wraps, the wrapped value is outside the
     /// array too.
-    fn checked_index(&mut self, f: &mut ElabFrame, id: TId) -> ElabResult<Poly> {
+    fn checked_index(&mut self, f: &mut ElabFrame, id: TypedId) -> ElabResult<Poly> {
         let span = self.span(f, id);
         let value = self.expr(f, id)?;
         if let SymbolicValue::Int { poly, exact: false } = &value {
@@ -151,7 +151,7 @@ impl Elaborator<'_> {
     pub(super) fn array_literal(
         &mut self,
         f: &mut ElabFrame,
-        items: &[TId],
+        items: &[TypedId],
         ty: &Type,
         span: Span,
     ) -> ElabResult<SymbolicValue> {
@@ -204,8 +204,8 @@ impl Elaborator<'_> {
     pub(super) fn reshape(
         &mut self,
         f: &mut ElabFrame,
-        id: TId,
-        x: TId,
+        id: TypedId,
+        x: TypedId,
         ty: &Type,
         span: Span,
     ) -> ElabResult<SymbolicValue> {
@@ -233,8 +233,8 @@ impl Elaborator<'_> {
         Ok(SymbolicValue::Data(indices.into_iter().rev().fold(element, |e, i| CoreExpr::generate(i, e))))
     }
 
-    fn rank_of(&self, f: &ElabFrame, x: TId) -> usize {
-        f.code.body.nodes[x].ty.peel().0.len()
+    fn rank_of(&self, f: &ElabFrame, x: TypedId) -> usize {
+        f.code.body.nodes[x].ty.split_array().0.len()
     }
 
     /// Returns the extent of an array's first axis.

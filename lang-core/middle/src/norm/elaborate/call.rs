@@ -13,17 +13,17 @@ use lang_ir::core::{
 };
 use lang_sizes::predicate::{Atom, Poly};
 use lang_syntax::ops::Scalar;
-use lang_types::info::TypeInfoBody;
-use lang_types::tree::{self, Instance, Lambda, Special, TId};
-use lang_types::ty::{Type, TypeArg};
+use lang_types::tree::{self, Instantiation, TypedForm, TypedId, TypedLambda};
+use lang_types::ty::{GenericArg, Type};
+use lang_types::type_info::TypeInfoBody;
 
 impl Elaborator<'_> {
     pub(super) fn call(
         &mut self,
         f: &mut ElabFrame,
-        id: TId,
+        id: TypedId,
         callee: &tree::Callee,
-        args: &[TId],
+        args: &[TypedId],
     ) -> ElabResult<SymbolicValue> {
         let body = Arc::clone(&f.code.body);
         let span = self.span(f, id);
@@ -49,7 +49,7 @@ impl Elaborator<'_> {
         &mut self,
         f: &ElabFrame,
         name: &GlobalName,
-        instance: &Instance,
+        instance: &Instantiation,
         args: Vec<SymbolicValue>,
         ty: &Type,
         span: Span,
@@ -91,7 +91,7 @@ impl Elaborator<'_> {
     pub(super) fn instance_args(
         &mut self,
         f: &ElabFrame,
-        of: &Instance,
+        of: &Instantiation,
         span: Span,
     ) -> ElabResult<(Vec<Type>, Vec<Poly>)> {
         let types = of.types.iter().map(|t| self.concrete(f, t, span)).collect::<ElabResult<_>>()?;
@@ -135,7 +135,7 @@ impl Elaborator<'_> {
         match closure {
             Closure::Lambda { scope, env, lambda } => self.apply_lambda(scope, env, lambda, args, types, span),
             Closure::Definition { name, types, sizes, result } => {
-                let result = result.with_arguments(&super::applied::integer_arguments(&args));
+                let result = result.substitute_arguments(&super::runtime_request::integer_arguments(&args));
                 if !is_data_call(&args, types, &result) {
                     return self.inline_definition(name, types.clone(), sizes, args, span);
                 }
@@ -157,25 +157,25 @@ impl Elaborator<'_> {
                 let mut f = ElabFrame { code: Rc::clone(scope), env: env.clone() };
                 match &node.kind {
                     // The result type is written in the sizes of the place that names the function.
-                    tree::Expr::DefValue(name, instance) => {
+                    tree::TypedExpr::DefValue(name, instance) => {
                         let ty = if let Type::Fun(of) = &node.ty { of.result.clone() } else { ty.clone() };
                         self.call_def(&f, name, instance, args, &ty, span)
                     }
-                    tree::Expr::BuiltinValue(builtin, _) => self.builtin(*builtin, &args, types, span),
-                    tree::Expr::ScalarValue(function) => {
+                    tree::TypedExpr::BuiltinValue(builtin, _) => self.builtin(*builtin, &args, types, span),
+                    tree::TypedExpr::ScalarValue(function) => {
                         let Type::Fun(of) = &node.ty else {
                             return Err(self.no_core_form(NoCoreFormReason::Errors, span));
                         };
                         let of = self.element_scalar(&f, &of.result, span)?;
                         self.apply_scalar_op(ScalarOp::Scalar(*function), args, of, span)
                     }
-                    tree::Expr::CtorValue(_, k) => {
+                    tree::TypedExpr::CtorValue(_, k) => {
                         let Type::Fun(of) = &node.ty else {
                             return Err(self.no_core_form(NoCoreFormReason::Errors, span));
                         };
                         self.construct(&f, &of.result, *k, args, span)
                     }
-                    tree::Expr::Special(Special::Derive(operator, wrt), inner) => match inner.as_slice() {
+                    tree::TypedExpr::Form(TypedForm::Derive(operator, wrt), inner) => match inner.as_slice() {
                         [inner] => self.derivative_operator(&mut f, *operator, wrt.as_deref(), *inner, args, span),
                         _ => Err(self.no_core_form(NoCoreFormReason::Errors, span)),
                     },
@@ -189,7 +189,7 @@ impl Elaborator<'_> {
         &mut self,
         scope: &Rc<ElabBody>,
         env: &ElabEnv,
-        lambda: &Lambda,
+        lambda: &TypedLambda,
         args: Vec<SymbolicValue>,
         types: &[Type],
         span: Span,
@@ -274,14 +274,14 @@ impl Elaborator<'_> {
 }
 
 /// Substitutes the arguments of a sum type in the type of a constructor's argument.
-fn substitute_type_args(ty: &Type, args: &[TypeArg]) -> Type {
+fn substitute_type_args(ty: &Type, args: &[GenericArg]) -> Type {
     ty.substitute(
         &|k| match args.get(k as usize) {
-            Some(TypeArg::Type(t)) => Some(t.clone()),
+            Some(GenericArg::Type(t)) => Some(t.clone()),
             _ => None,
         },
         &|k| match args.get(k as usize) {
-            Some(TypeArg::Size(p)) => Some(p.clone()),
+            Some(GenericArg::Size(p)) => Some(p.clone()),
             _ => None,
         },
     )
@@ -293,7 +293,7 @@ pub(super) fn is_data_call(args: &[SymbolicValue], types: &[Type], result: &Type
     !args.iter().any(contains_function)
         && !types.iter().any(Type::has_function)
         && !result.has_function()
-        && result.arguments().is_empty()
+        && result.free_arguments().is_empty()
 }
 
 /// Returns the callee for a definition at types, and the sizes of the call.

@@ -11,7 +11,7 @@ use lang_ir::core::{CoreExpr, CoreType, ExprKind, ExprRef, NoCoreFormReason, Tup
 use lang_ir::reduce::Reducer;
 use lang_sizes::predicate::{Index, Poly, Pred};
 use lang_syntax::ops::BinderKind;
-use lang_types::tree::{self, IndexVar, Pat, TId};
+use lang_types::tree::{self, TypedId, TypedIndexVar, TypedPattern};
 use lang_types::ty::Type;
 
 impl Elaborator<'_> {
@@ -28,7 +28,7 @@ impl Elaborator<'_> {
     }
 
     /// Elaborates `[p] * e`.
-    pub(super) fn guard(&mut self, f: &mut ElabFrame, p: TId, e: TId, span: Span) -> ElabResult<SymbolicValue> {
+    pub(super) fn guard(&mut self, f: &mut ElabFrame, p: TypedId, e: TypedId, span: Span) -> ElabResult<SymbolicValue> {
         let p = self.predicate(f, p)?;
         let (bindings, e) = self.in_scope(|this| {
             this.assuming(&p, |this| {
@@ -50,8 +50,8 @@ impl Elaborator<'_> {
     pub(super) fn if_expr(
         &mut self,
         f: &mut ElabFrame,
-        arms: &[(TId, TId)],
-        last: TId,
+        arms: &[(TypedId, TypedId)],
+        last: TypedId,
         ty: &Type,
         span: Span,
     ) -> ElabResult<SymbolicValue> {
@@ -170,8 +170,8 @@ impl Elaborator<'_> {
     pub(super) fn match_expr(
         &mut self,
         f: &mut ElabFrame,
-        e: TId,
-        arms: &[(Pat, TId)],
+        e: TypedId,
+        arms: &[(TypedPattern, TypedId)],
         ty: &Type,
         span: Span,
     ) -> ElabResult<SymbolicValue> {
@@ -235,22 +235,22 @@ impl Elaborator<'_> {
     }
 
     /// Returns the predicate that the pattern matches the value.
-    fn pattern_pred(&mut self, pat: &Pat, value: &SymbolicValue, ty: &Type, span: Span) -> ElabResult<Pred> {
+    fn pattern_pred(&mut self, pat: &TypedPattern, value: &SymbolicValue, ty: &Type, span: Span) -> ElabResult<Pred> {
         match pat {
-            Pat::Wild | Pat::Bind(_) => Ok(Pred::truth()),
-            Pat::Sized(_, inner) => self.pattern_pred(inner, value, ty, span),
-            Pat::Int(i) => match value {
+            TypedPattern::Wild | TypedPattern::Bind(_) => Ok(Pred::truth()),
+            TypedPattern::Sized(_, inner) => self.pattern_pred(inner, value, ty, span),
+            TypedPattern::Int(i) => match value {
                 SymbolicValue::Int { .. } => {
                     let poly = self.exact_poly(value.clone(), span)?;
                     Ok(Pred::equal(&poly, &Poly::constant((*i).into())))
                 }
                 _ => Err(self.no_core_form(NoCoreFormReason::Errors, span)),
             },
-            Pat::Bool(b) => match value {
+            TypedPattern::Bool(b) => match value {
                 SymbolicValue::Bool(p) => Ok(if *b { p.clone() } else { p.negated() }),
                 _ => Err(self.no_core_form(NoCoreFormReason::Errors, span)),
             },
-            Pat::Tuple(items) => {
+            TypedPattern::Tuple(items) => {
                 let mut all = Pred::truth();
                 for (k, pat) in items.iter().enumerate() {
                     let part = self.component(value, k)?;
@@ -259,7 +259,7 @@ impl Elaborator<'_> {
                 }
                 Ok(all)
             }
-            Pat::Record(fields) => {
+            TypedPattern::Record(fields) => {
                 let mut all = Pred::truth();
                 for (k, pat) in fields {
                     let (at, of) = field_position(ty, *k);
@@ -268,14 +268,14 @@ impl Elaborator<'_> {
                 }
                 Ok(all)
             }
-            Pat::Ctor(k, items) => {
+            TypedPattern::Ctor(k, items) => {
                 let tag = self.component(value, 0)?;
                 let tag = self.exact_poly(tag, span)?;
                 let mut all = Pred::equal(&tag, &Poly::constant((*k).into()));
                 let reached = all.clone();
                 let args = self.constructor_arg_types(ty, *k, span)?;
                 for (j, pat) in items.iter().enumerate() {
-                    if matches!(pat, Pat::Wild | Pat::Bind(_)) {
+                    if matches!(pat, TypedPattern::Wild | TypedPattern::Bind(_)) {
                         continue;
                     }
                     let payload = self.component(value, *k as usize + 1)?;
@@ -293,37 +293,37 @@ impl Elaborator<'_> {
     pub(super) fn bind_pattern(
         &mut self,
         f: &mut ElabFrame,
-        pat: &Pat,
+        pat: &TypedPattern,
         value: &SymbolicValue,
         ty: &Type,
         span: Span,
     ) -> ElabResult<()> {
         // A value that is destructured is computed once.
         let held = match (pat, value) {
-            (Pat::Tuple(_) | Pat::Record(_) | Pat::Ctor(..), SymbolicValue::Data(e)) => {
+            (TypedPattern::Tuple(_) | TypedPattern::Record(_) | TypedPattern::Ctor(..), SymbolicValue::Data(e)) => {
                 SymbolicValue::Data(self.bind("t", e.clone()))
             }
             _ => value.clone(),
         };
         let value = &held;
         match pat {
-            Pat::Wild | Pat::Int(_) | Pat::Bool(_) => Ok(()),
-            Pat::Bind(local) => {
+            TypedPattern::Wild | TypedPattern::Int(_) | TypedPattern::Bool(_) => Ok(()),
+            TypedPattern::Bind(local) => {
                 let name = f.code.body.locals.get(local.0 as usize).map(|l| l.name.clone()).unwrap_or_default();
                 let value = self.name_value(value.clone(), &name);
                 f.env.insert(*local, value);
                 Ok(())
             }
-            Pat::Tuple(items) => items.iter().enumerate().try_for_each(|(k, pat)| {
+            TypedPattern::Tuple(items) => items.iter().enumerate().try_for_each(|(k, pat)| {
                 let part = self.component(value, k)?;
                 self.bind_pattern(f, pat, &part, &component_type(ty, k), span)
             }),
-            Pat::Record(fields) => fields.iter().try_for_each(|(k, pat)| {
+            TypedPattern::Record(fields) => fields.iter().try_for_each(|(k, pat)| {
                 let (at, of) = field_position(ty, *k);
                 let part = self.component(value, at)?;
                 self.bind_pattern(f, pat, &part, &of, span)
             }),
-            Pat::Ctor(k, items) => {
+            TypedPattern::Ctor(k, items) => {
                 let args = self.constructor_arg_types(ty, *k, span)?;
                 for (j, pat) in items.iter().enumerate() {
                     let payload = self.component(value, *k as usize + 1)?;
@@ -333,7 +333,7 @@ impl Elaborator<'_> {
                 }
                 Ok(())
             }
-            Pat::Sized(locals, inner) => {
+            TypedPattern::Sized(locals, inner) => {
                 let mut sizes = match value {
                     SymbolicValue::Data(e) => e.ty.clone(),
                     _ => return Err(self.no_core_form(NoCoreFormReason::DataRange, span)),
@@ -355,11 +355,11 @@ impl Elaborator<'_> {
     pub(super) fn binder(
         &mut self,
         f: &mut ElabFrame,
-        id: TId,
+        id: TypedId,
         kind: BinderKind,
-        vars: &[IndexVar],
-        filter: Option<TId>,
-        body: TId,
+        vars: &[TypedIndexVar],
+        filter: Option<TypedId>,
+        body: TypedId,
     ) -> ElabResult<SymbolicValue> {
         let span = self.span(f, id);
         match kind {
@@ -389,10 +389,10 @@ impl Elaborator<'_> {
     fn sum_expr(
         &mut self,
         f: &mut ElabFrame,
-        id: TId,
-        vars: &[IndexVar],
-        filter: Option<TId>,
-        body: TId,
+        id: TypedId,
+        vars: &[TypedIndexVar],
+        filter: Option<TypedId>,
+        body: TypedId,
     ) -> ElabResult<ExprRef> {
         let span = self.span(f, id);
         let mut term = |this: &mut Self, f: &mut ElabFrame, _: &[Index]| match filter {
@@ -406,17 +406,17 @@ impl Elaborator<'_> {
     fn sum_of_arrays(
         &mut self,
         f: &mut ElabFrame,
-        id: TId,
-        vars: &[IndexVar],
-        filter: Option<TId>,
-        body: TId,
+        id: TypedId,
+        vars: &[TypedIndexVar],
+        filter: Option<TypedId>,
+        body: TypedId,
         ty: &CoreType,
     ) -> ElabResult<SymbolicValue> {
         let span = self.span(f, id);
         // A sum of sums is one sum over all their indices.
         let code = std::sync::Arc::clone(&f.code.body);
         let (mut vars, mut filter, mut body) = (vars.to_vec(), filter, body);
-        while let (None, tree::Expr::Binder { kind: BinderKind::Sum, vars: inner, filter: p, body: e }) =
+        while let (None, tree::TypedExpr::Binder { kind: BinderKind::Sum, vars: inner, filter: p, body: e }) =
             (filter, &code.nodes[body].kind)
         {
             vars.extend(inner.iter().cloned());
@@ -468,9 +468,9 @@ impl Elaborator<'_> {
         &mut self,
         f: &mut ElabFrame,
         kind: BinderKind,
-        vars: &[IndexVar],
-        filter: Option<TId>,
-        body: TId,
+        vars: &[TypedIndexVar],
+        filter: Option<TypedId>,
+        body: TypedId,
         span: Span,
     ) -> ElabResult<SymbolicValue> {
         let holds = kind == BinderKind::Any;
@@ -489,7 +489,7 @@ impl Elaborator<'_> {
     fn existential(
         &mut self,
         f: &mut ElabFrame,
-        vars: &[IndexVar],
+        vars: &[TypedIndexVar],
         depth: usize,
         span: Span,
         body: &mut dyn FnMut(&mut Self, &mut ElabFrame) -> ElabResult<Pred>,
@@ -508,8 +508,8 @@ impl Elaborator<'_> {
     pub(super) fn generation(
         &mut self,
         f: &mut ElabFrame,
-        vars: &[IndexVar],
-        id: TId,
+        vars: &[TypedIndexVar],
+        id: TypedId,
         body: BinderBody<'_, Self>,
     ) -> ElabResult<ExprRef> {
         self.binder_nest(f, vars, &mut Vec::new(), id, body, BinderForm::Gen)
@@ -520,9 +520,9 @@ impl Elaborator<'_> {
     fn binder_nest(
         &mut self,
         f: &mut ElabFrame,
-        vars: &[IndexVar],
+        vars: &[TypedIndexVar],
         indices: &mut Vec<Index>,
-        id: TId,
+        id: TypedId,
         body: BinderBody<'_, Self>,
         nest: BinderForm,
     ) -> ElabResult<ExprRef> {

@@ -19,7 +19,7 @@ use lang_ir::core::{
 use lang_resolve::forms::Derivative;
 use lang_sizes::predicate::{LocalId, Poly, Pred};
 use lang_syntax::ops::Scalar;
-use lang_types::tree::{self, TId};
+use lang_types::tree::{self, TypedId};
 use lang_types::ty::{FunType, Type};
 
 /// A function to differentiate, at a point.
@@ -56,7 +56,7 @@ impl Elaborator<'_> {
         f: &mut ElabFrame,
         operator: Derivative,
         wrt: Option<&[u32]>,
-        inner: TId,
+        inner: TypedId,
         args: Vec<SymbolicValue>,
         span: Span,
     ) -> ElabResult<SymbolicValue> {
@@ -166,7 +166,13 @@ impl Elaborator<'_> {
 
     /// Elaborates `deriv(e, x)`: the Jacobian of `e` by the variable, with everything else
     /// constant.
-    pub(super) fn deriv(&mut self, f: &mut ElabFrame, by: LocalId, e: TId, span: Span) -> ElabResult<SymbolicValue> {
+    pub(super) fn deriv(
+        &mut self,
+        f: &mut ElabFrame,
+        by: LocalId,
+        e: TypedId,
+        span: Span,
+    ) -> ElabResult<SymbolicValue> {
         let code = Rc::clone(&f.code);
         let local = code.body.locals.get(by.0 as usize);
         let local = local.ok_or_else(|| self.no_core_form(NoCoreFormReason::Errors, span))?;
@@ -258,7 +264,7 @@ impl Elaborator<'_> {
         let (name, types, sizes, result) = match closure {
             Closure::Reference { scope, env, node } => {
                 let node = scope.body.nodes[*node].clone();
-                let (tree::Expr::DefValue(name, instance), Type::Fun(of)) = (&node.kind, &node.ty) else {
+                let (tree::TypedExpr::DefValue(name, instance), Type::Fun(of)) = (&node.kind, &node.ty) else {
                     return Ok(None);
                 };
                 let f = ElabFrame { code: Rc::clone(scope), env: env.clone() };
@@ -269,7 +275,7 @@ impl Elaborator<'_> {
                 (name.clone(), types, sizes, self.core_type(&f, &of.result, span)?)
             }
             Closure::Definition { name, types, sizes, result } => {
-                let result = result.with_arguments(&super::applied::integer_arguments(args));
+                let result = result.substitute_arguments(&super::runtime_request::integer_arguments(args));
                 if !super::call::is_data_call(args, types, &result) {
                     return Ok(None);
                 }

@@ -4,29 +4,29 @@
 use std::rc::Rc;
 use std::sync::Arc;
 
-use super::repeat::FoldExpr;
+use super::loops::FoldExpr;
 use super::{Closure, ElabFrame, ElabResult, Elaborator, SymbolicValue, field_order};
 use lang_base::{Code, Name, Span};
 use lang_ir::core::{Constant, CoreExpr, CoreType, ExprKind, ExprRef, NoCoreFormReason, ScalarOp, TupleLabels};
 use lang_sizes::predicate::{Atom, Poly, Pred};
 use lang_syntax::ops::{BinOp, Scalar};
-use lang_types::tree::{self, Demand, SizeCheck, Special, TId};
+use lang_types::tree::{self, SizeCheck, SizeConstraint, TypedForm, TypedId};
 use lang_types::ty::Type;
 
 impl Elaborator<'_> {
     /// Elaborates an expression to its symbolic value.
-    pub(super) fn expr(&mut self, f: &mut ElabFrame, id: TId) -> ElabResult<SymbolicValue> {
+    pub(super) fn expr(&mut self, f: &mut ElabFrame, id: TypedId) -> ElabResult<SymbolicValue> {
         let value = self.elaborate_node(f, id)?;
         // A value that comes from a subexpression, or from elsewhere, keeps the span of its origin.
         let own = matches!(
             f.code.body.nodes[id].kind,
-            tree::Expr::Local(_)
-                | tree::Expr::Neg(_)
-                | tree::Expr::Arith(..)
-                | tree::Expr::Guard(..)
-                | tree::Expr::Proj(..)
-                | tree::Expr::Index(..)
-                | tree::Expr::Binder { .. }
+            tree::TypedExpr::Local(_)
+                | tree::TypedExpr::Neg(_)
+                | tree::TypedExpr::Arith(..)
+                | tree::TypedExpr::Guard(..)
+                | tree::TypedExpr::Proj(..)
+                | tree::TypedExpr::Index(..)
+                | tree::TypedExpr::Binder { .. }
         );
         Ok(match value {
             SymbolicValue::Data(e) if own => SymbolicValue::Data(CoreExpr::at_span(&e, self.span(f, id))),
@@ -34,140 +34,142 @@ impl Elaborator<'_> {
         })
     }
 
-    fn elaborate_node(&mut self, f: &mut ElabFrame, id: TId) -> ElabResult<SymbolicValue> {
+    fn elaborate_node(&mut self, f: &mut ElabFrame, id: TypedId) -> ElabResult<SymbolicValue> {
         let body = Arc::clone(&f.code.body);
         let node = &body.nodes[id];
         let span = self.span(f, id);
         self.spend_fuel(span)?;
         let outside = |this: &Self, reason| Err(this.no_core_form(reason, span));
         match &node.kind {
-            tree::Expr::Error => outside(self, NoCoreFormReason::Errors),
-            tree::Expr::Str(_) => outside(self, NoCoreFormReason::Effect),
-            tree::Expr::Real(x) => self.real_literal(f, x.0, &node.ty, span),
-            tree::Expr::Int(i) => self.int_literal(f, *i, &node.ty, span),
-            tree::Expr::Bool(b) => Ok(SymbolicValue::Bool(if *b { Pred::truth() } else { Pred::falsity() })),
-            tree::Expr::Local(l) => match f.env.get(l) {
+            tree::TypedExpr::Error => outside(self, NoCoreFormReason::Errors),
+            tree::TypedExpr::Str(_) => outside(self, NoCoreFormReason::Effect),
+            tree::TypedExpr::Real(x) => self.real_literal(f, x.0, &node.ty, span),
+            tree::TypedExpr::Int(i) => self.int_literal(f, *i, &node.ty, span),
+            tree::TypedExpr::Bool(b) => Ok(SymbolicValue::Bool(if *b { Pred::truth() } else { Pred::falsity() })),
+            tree::TypedExpr::Local(l) => match f.env.get(l) {
                 Some(sym) => Ok(sym.clone()),
                 None => outside(self, NoCoreFormReason::DataRange),
             },
-            tree::Expr::Global(name) if self.globals.contains_key(name) => match self.globals.get(name) {
+            tree::TypedExpr::Global(name) if self.globals.contains_key(name) => match self.globals.get(name) {
                 Some(sym) => Ok(sym.clone()),
                 None => outside(self, NoCoreFormReason::FunctionValue),
             },
-            tree::Expr::Global(name) => {
+            tree::TypedExpr::Global(name) => {
                 let ty = self.core_type(f, &node.ty, span)?;
                 if ty == CoreType::Scalar(Scalar::I64) {
                     return Ok(SymbolicValue::Int { poly: Poly::atom(Atom::Global(name.clone())), exact: true });
                 }
                 Ok(self.to_symbolic(CoreExpr::new(ExprKind::Global(name.clone()), ty, span)))
             }
-            tree::Expr::Size(p) => Ok(SymbolicValue::Int { poly: self.elaborate_size(f, p, span)?, exact: true }),
-            tree::Expr::DefValue(..)
-            | tree::Expr::BuiltinValue(..)
-            | tree::Expr::ScalarValue(_)
-            | tree::Expr::Special(Special::Derive(..), _) => {
+            tree::TypedExpr::Size(p) => Ok(SymbolicValue::Int { poly: self.elaborate_size(f, p, span)?, exact: true }),
+            tree::TypedExpr::DefValue(..)
+            | tree::TypedExpr::BuiltinValue(..)
+            | tree::TypedExpr::ScalarValue(_)
+            | tree::TypedExpr::Form(TypedForm::Derive(..), _) => {
                 let scope = Rc::clone(&f.code);
                 Ok(SymbolicValue::Fun(Rc::new(Closure::Reference { scope, env: f.env.clone(), node: id })))
             }
-            tree::Expr::CtorValue(_, k) => match &node.ty {
+            tree::TypedExpr::CtorValue(_, k) => match &node.ty {
                 Type::Fun(_) => {
                     let scope = Rc::clone(&f.code);
                     Ok(SymbolicValue::Fun(Rc::new(Closure::Reference { scope, env: f.env.clone(), node: id })))
                 }
                 ty => self.construct(f, ty, *k, Vec::new(), span),
             },
-            tree::Expr::Neg(a) => {
+            tree::TypedExpr::Neg(a) => {
                 let a = self.expr(f, *a)?;
                 self.negate(a, span)
             }
-            tree::Expr::Not(a) => match self.expr(f, *a)? {
+            tree::TypedExpr::Not(a) => match self.expr(f, *a)? {
                 SymbolicValue::Bool(p) => Ok(SymbolicValue::Bool(p.negated())),
                 a => self.apply_scalar_op(ScalarOp::Not, vec![a], Scalar::Bool, span),
             },
-            tree::Expr::Arith(..) => self.arith_chain(f, id),
-            tree::Expr::Compare(first, rest) => self.comparison_chain(f, *first, rest, span),
-            tree::Expr::And(items) => self.logical_chain(f, items, true),
-            tree::Expr::Or(items) => self.logical_chain(f, items, false),
-            tree::Expr::Pow(a, b) => {
+            tree::TypedExpr::Arith(..) => self.arith_chain(f, id),
+            tree::TypedExpr::Compare(first, rest) => self.comparison_chain(f, *first, rest, span),
+            tree::TypedExpr::And(items) => self.logical_chain(f, items, true),
+            tree::TypedExpr::Or(items) => self.logical_chain(f, items, false),
+            tree::TypedExpr::Pow(a, b) => {
                 let (a, b) = (self.expr(f, *a)?, self.expr(f, *b)?);
                 self.power(f, id, a, b, span)
             }
-            tree::Expr::Scalar(function, args) => {
+            tree::TypedExpr::Scalar(function, args) => {
                 let args = args.iter().map(|a| self.expr(f, *a)).collect::<ElabResult<Vec<SymbolicValue>>>()?;
                 let of = self.element_scalar(f, &node.ty, span)?;
                 self.apply_scalar_op(ScalarOp::Scalar(*function), args, of, span)
             }
-            tree::Expr::Convert(to, a) => {
+            tree::TypedExpr::Convert(to, a) => {
                 let a = self.expr(f, *a)?;
                 if let (Scalar::I64, SymbolicValue::Int { .. }) = (to, &a) {
                     return Ok(a);
                 }
                 self.apply_scalar_op(ScalarOp::Convert(*to), vec![a], *to, span)
             }
-            tree::Expr::Guard(p, e) => self.guard(f, *p, *e, span),
-            tree::Expr::Array(items) => self.array_literal(f, items, &node.ty, span),
-            tree::Expr::Tuple(items) => {
+            tree::TypedExpr::Guard(p, e) => self.guard(f, *p, *e, span),
+            tree::TypedExpr::Array(items) => self.array_literal(f, items, &node.ty, span),
+            tree::TypedExpr::Tuple(items) => {
                 let items = items.iter().map(|e| self.expr(f, *e)).collect::<ElabResult<_>>()?;
                 Ok(SymbolicValue::Tuple(items, TupleLabels::Positions))
             }
-            tree::Expr::Record(items) => self.record_expr(f, items, &node.ty),
-            tree::Expr::Proj(e, k) => {
+            tree::TypedExpr::Record(items) => self.record_expr(f, items, &node.ty),
+            tree::TypedExpr::Proj(e, k) => {
                 let ty = body.nodes[*e].ty.clone();
                 let value = self.expr(f, *e)?;
                 self.project(f, &value, &ty, *k)
             }
-            tree::Expr::Index(x, subs) => self.index_expr(f, id, *x, subs),
-            tree::Expr::Call { callee, args } => self.call(f, id, callee, args),
-            tree::Expr::Checked(checks, e) => {
+            tree::TypedExpr::Index(x, subs) => self.index_expr(f, id, *x, subs),
+            tree::TypedExpr::Call { callee, args } => self.call(f, id, callee, args),
+            tree::TypedExpr::Checked(checks, e) => {
                 let value = self.expr(f, *e)?;
                 self.size_checks(f, id, checks, value)
             }
-            tree::Expr::Opened(opens, e) => {
+            tree::TypedExpr::Opened(opens, e) => {
                 let value = self.expr(f, *e)?;
                 self.bind_result_sizes(f, opens, &body.nodes[*e].ty, &value, span)?;
                 Ok(value)
             }
-            tree::Expr::Card(r) => self.cardinality(f, *r, span),
-            tree::Expr::Lambda(lambda) => {
+            tree::TypedExpr::Card(r) => self.cardinality(f, *r, span),
+            tree::TypedExpr::Lambda(lambda) => {
                 let captures = lambda.captures.iter().filter_map(|l| Some((*l, f.env.get(l)?.clone())));
                 let (scope, env) = (Rc::clone(&f.code), captures.collect());
                 Ok(SymbolicValue::Fun(Rc::new(Closure::Lambda { scope, env, lambda: lambda.clone() })))
             }
-            tree::Expr::Let(bindings, e) => {
+            tree::TypedExpr::Let(bindings, e) => {
                 for (pat, e) in bindings {
                     let value = self.expr(f, *e)?;
                     self.bind_pattern(f, pat, &value, &body.nodes[*e].ty, span)?;
                 }
                 self.expr(f, *e)
             }
-            tree::Expr::If(arms, last) => self.if_expr(f, arms, *last, &node.ty, span),
-            tree::Expr::Match(e, arms) => self.match_expr(f, *e, arms, &node.ty, span),
-            tree::Expr::Binder { kind, vars, filter, body } => self.binder(f, id, *kind, vars, *filter, *body),
-            tree::Expr::Fold { scan, acc, init, vars, body, yields } => {
+            tree::TypedExpr::If(arms, last) => self.if_expr(f, arms, *last, &node.ty, span),
+            tree::TypedExpr::Match(e, arms) => self.match_expr(f, *e, arms, &node.ty, span),
+            tree::TypedExpr::Binder { kind, vars, filter, body } => self.binder(f, id, *kind, vars, *filter, *body),
+            tree::TypedExpr::Fold { is_scan: scan, acc, init, vars, body, yields } => {
                 let fold = FoldExpr { scan: *scan, acc, init: *init, vars, body: *body, yields: *yields };
                 self.fold_expr(f, id, &fold)
             }
-            tree::Expr::Checkpoint(every, of) => self.checkpoint(f, *every, *of),
-            tree::Expr::Loop { scan, acc, init, cond, body } => self.loop_expr(f, id, *scan, acc, *init, *cond, *body),
-            tree::Expr::With(x, updates) => self.with_expr(f, *x, updates, span),
-            tree::Expr::Member(r, args) => self.membership(f, *r, args, span),
-            tree::Expr::Special(special, args) => self.special_form(f, id, special, args),
+            tree::TypedExpr::Checkpoint(every, of) => self.checkpoint(f, *every, *of),
+            tree::TypedExpr::Loop { is_scan: scan, acc, init, cond, body } => {
+                self.loop_expr(f, id, *scan, acc, *init, *cond, *body)
+            }
+            tree::TypedExpr::With(x, updates) => self.with_expr(f, *x, updates, span),
+            tree::TypedExpr::Member(r, args) => self.membership(f, *r, args, span),
+            tree::TypedExpr::Form(special, args) => self.special_form(f, id, special, args),
         }
     }
 
     fn special_form(
         &mut self,
         f: &mut ElabFrame,
-        id: TId,
-        special: &Special,
-        args: &[TId],
+        id: TypedId,
+        special: &TypedForm,
+        args: &[TypedId],
     ) -> ElabResult<SymbolicValue> {
         let span = self.span(f, id);
         let node = f.code.body.nodes[id].clone();
         let outside = |this: &Self, reason| Err(this.no_core_form(reason, span));
         let first = args.first().copied();
         match (special, first) {
-            (Special::Assert(text), Some(p)) => {
+            (TypedForm::Assert(text), Some(p)) => {
                 let p = self.predicate(f, p)?;
                 let what = self.check_failure(f, id, Code::E0502, format!("assertion failed: {text}"));
                 // Nothing reads the value of an assertion. So it has a binding of its own, which
@@ -177,24 +179,24 @@ impl Elaborator<'_> {
                 let check = CoreExpr::new(ExprKind::Check(p, what, unit), ty, span);
                 Ok(SymbolicValue::Data(self.bind("assert", check)))
             }
-            (Special::Error(text), _) => {
+            (TypedForm::Error(text), _) => {
                 let what = self.check_failure(f, id, Code::E0503, text.clone());
                 let ty = self.core_type(f, &node.ty, span)?;
                 let zero = self.zero(&ty, span);
                 Ok(self.with_check(Pred::falsity(), what, &zero))
             }
-            (Special::Par, _) => {
+            (TypedForm::Par, _) => {
                 let items = args.iter().map(|e| self.expr(f, *e)).collect::<ElabResult<_>>()?;
                 Ok(SymbolicValue::Tuple(items, TupleLabels::Positions))
             }
-            (Special::Stop, Some(e)) => {
+            (TypedForm::Stop, Some(e)) => {
                 let value = self.expr(f, e)?;
                 let ty = self.core_type(f, &node.ty, span)?;
                 self.stop_gradient(&value, &ty, span)
             }
-            (Special::Reshape, Some(x)) => self.reshape(f, id, x, &node.ty, span),
-            (Special::Relation, Some(rows)) => self.relation_from_rows(f, id, rows, span),
-            (Special::Deriv(by), Some(e)) => self.deriv(f, *by, e, span),
+            (TypedForm::Reshape, Some(x)) => self.reshape(f, id, x, &node.ty, span),
+            (TypedForm::Relation, Some(rows)) => self.relation_from_rows(f, id, rows, span),
+            (TypedForm::Deriv(by), Some(e)) => self.deriv(f, *by, e, span),
             _ => outside(self, NoCoreFormReason::Effect),
         }
     }
@@ -275,7 +277,7 @@ impl Elaborator<'_> {
 
     // ---- tuples, records, sums ----
 
-    fn record_expr(&mut self, f: &mut ElabFrame, items: &[(u32, TId)], ty: &Type) -> ElabResult<SymbolicValue> {
+    fn record_expr(&mut self, f: &mut ElabFrame, items: &[(u32, TypedId)], ty: &Type) -> ElabResult<SymbolicValue> {
         let Type::Record(fields) = ty else { return Err(self.no_core_form(NoCoreFormReason::Errors, Span::default())) };
         let mut values: Vec<Option<SymbolicValue>> = vec![None; fields.len()];
         for (k, e) in items {
@@ -344,7 +346,7 @@ impl Elaborator<'_> {
     fn size_checks(
         &mut self,
         f: &mut ElabFrame,
-        id: TId,
+        id: TypedId,
         checks: &[SizeCheck],
         value: SymbolicValue,
     ) -> ElabResult<SymbolicValue> {
@@ -352,14 +354,14 @@ impl Elaborator<'_> {
         let mut value = value;
         for check in checks {
             let found = self.elaborate_size(f, &check.found, span)?;
-            let p = match &check.wanted {
-                Demand::Equal(wanted) => Pred::equal(&found, &self.elaborate_size(f, wanted, span)?),
-                Demand::Size => Pred::in_range(&found, &Poly::constant(super::INTEGER_BOUND)),
+            let p = match &check.constraint {
+                SizeConstraint::Equal(wanted) => Pred::equal(&found, &self.elaborate_size(f, wanted, span)?),
+                SizeConstraint::ValidExtent => Pred::in_range(&found, &Poly::constant(super::INTEGER_BOUND)),
             };
             if self.context.implies(&p) {
                 continue;
             }
-            let what = self.check_failure(f, id, Code::E0501, check.what.clone());
+            let what = self.check_failure(f, id, Code::E0501, check.subject.clone());
             value = match &value {
                 SymbolicValue::Fun(_) => return Err(self.no_core_form(NoCoreFormReason::FunctionValue, span)),
                 other => {
@@ -375,7 +377,7 @@ impl Elaborator<'_> {
 
     /// Elaborates `&&` and `||`. Each operand is evaluated only if those before it do not decide
     /// the result.
-    fn logical_chain(&mut self, f: &mut ElabFrame, items: &[TId], and: bool) -> ElabResult<SymbolicValue> {
+    fn logical_chain(&mut self, f: &mut ElabFrame, items: &[TypedId], and: bool) -> ElabResult<SymbolicValue> {
         let mut so_far = if and { Pred::truth() } else { Pred::falsity() };
         for e in items {
             let reached = if and { so_far.clone() } else { so_far.negated() };
@@ -398,8 +400,8 @@ impl Elaborator<'_> {
     fn comparison_chain(
         &mut self,
         f: &mut ElabFrame,
-        first: TId,
-        rest: &[(BinOp, TId)],
+        first: TypedId,
+        rest: &[(BinOp, TypedId)],
         span: Span,
     ) -> ElabResult<SymbolicValue> {
         let mut left = self.expr(f, first)?;
@@ -476,7 +478,7 @@ impl Elaborator<'_> {
     }
 
     /// Elaborates an integer expression as an index.
-    pub(super) fn index_poly(&mut self, f: &mut ElabFrame, id: TId) -> ElabResult<Poly> {
+    pub(super) fn index_poly(&mut self, f: &mut ElabFrame, id: TypedId) -> ElabResult<Poly> {
         let span = self.span(f, id);
         let value = self.expr(f, id)?;
         let poly = self.exact_poly(value, span)?;

@@ -12,23 +12,23 @@
 //! evaluates, and computes each once.
 
 mod access;
-mod agree;
-mod applied;
 mod bind;
 mod call;
-mod close;
+mod closure_conversion;
+mod constructor_agreement;
 mod control;
 mod derive;
 mod expr;
+mod guarded_terms;
+mod higher_order_rules;
 mod jacobian;
-mod masked;
+mod loops;
 mod ops;
-mod order;
 mod range;
 mod reduce;
 mod relation;
-mod repeat;
-mod ruled;
+mod runtime_request;
+mod sorting;
 mod update;
 
 use std::collections::{BTreeSet, HashMap};
@@ -47,9 +47,9 @@ use lang_resolve::forms::Derivative;
 use lang_resolve::scalar_fn::ScalarFn;
 use lang_sizes::predicate::{Atom, FactContext, Index, LocalId, Poly, Pred};
 use lang_syntax::ops::Scalar;
-use lang_types::info::TypeInfo;
-use lang_types::tree::{Body, Lambda, TId};
+use lang_types::tree::{TypedBody, TypedId, TypedLambda};
 use lang_types::ty::{Signature, SizeSource, Type};
+use lang_types::type_info::TypeInfo;
 
 /// The largest number of nodes elaborated for one function. The limit exists because inlining can
 /// multiply nodes.
@@ -64,7 +64,7 @@ const INTEGER_BOUND: i128 = 1 << 47;
 /// Queries of elaboration about other items.
 pub trait ElabQueries {
     /// Returns the body of a definition; `None` if it has errors.
-    fn body(&self, name: &GlobalName) -> Option<Arc<Body>>;
+    fn body(&self, name: &GlobalName) -> Option<Arc<TypedBody>>;
     /// Returns the type of a definition.
     fn signature(&self, name: &GlobalName) -> Option<Arc<Signature>>;
     /// Returns the declaration of a type.
@@ -124,9 +124,9 @@ enum SymbolicValue {
 /// A function value known at elaboration.
 enum Closure {
     /// A lambda with its captures.
-    Lambda { scope: Rc<ElabBody>, env: ElabEnv, lambda: Arc<Lambda> },
+    Lambda { scope: Rc<ElabBody>, env: ElabEnv, lambda: Arc<TypedLambda> },
     /// Any other function, by the expression that names it and its environment.
-    Reference { scope: Rc<ElabBody>, env: ElabEnv, node: TId },
+    Reference { scope: Rc<ElabBody>, env: ElabEnv, node: TypedId },
     /// A definition at types and sizes, with the type of its result.
     Definition { name: GlobalName, types: Vec<Type>, sizes: Vec<Poly>, result: Type },
     /// A library function that is not written in Iverson.
@@ -136,7 +136,7 @@ enum Closure {
     /// A constructor of a type.
     Constructor(Type, u32),
     /// The tangent of a function along the tangents of its captures.
-    Tangent { function: Rc<Closure>, along: Rc<ruled::CaptureTangents> },
+    Tangent { function: Rc<Closure>, along: Rc<higher_order_rules::CaptureTangents> },
     /// A derivative operator applied to a function.
     Operator { operator: Derivative, wrt: Arc<[usize]>, of: Box<DerivativeOperand> },
 }
@@ -147,7 +147,7 @@ type ElabEnv = HashMap<LocalId, SymbolicValue>;
 /// A body under elaboration.
 struct ElabBody {
     item: GlobalName,
-    body: Arc<Body>,
+    body: Arc<TypedBody>,
     /// The arguments for its type parameters. Extents in them are over the variables of the
     /// function.
     types: Vec<Type>,
@@ -191,7 +191,7 @@ struct Elaborator<'a> {
     /// Arrays of positions, with the extent of the axis that they index.
     sorted_positions: HashMap<LocalId, Poly>,
     /// The checkpoint settings of the next loop.
-    pending_checkpoint: Option<repeat::CheckpointSettings>,
+    pending_checkpoint: Option<loops::CheckpointSettings>,
     /// The types of parameters and bound variables.
     types: HashMap<LocalId, CoreType>,
     /// Local functions: closures, loop bodies and functions to differentiate.
@@ -491,7 +491,7 @@ impl<'a> Elaborator<'a> {
 
     // ---- places, limits ----
 
-    fn span(&self, f: &ElabFrame, node: TId) -> Span {
+    fn span(&self, f: &ElabFrame, node: TypedId) -> Span {
         f.code.inlined.unwrap_or_else(|| f.code.body.nodes[node].span)
     }
 
@@ -499,7 +499,7 @@ impl<'a> Elaborator<'a> {
         Box::new(NoCoreForm { reason: what, item: self.item.clone(), span })
     }
 
-    fn check_failure(&self, f: &ElabFrame, node: TId, code: Code, what: impl Into<Name>) -> Arc<CheckFailure> {
+    fn check_failure(&self, f: &ElabFrame, node: TypedId, code: Code, what: impl Into<Name>) -> Arc<CheckFailure> {
         Arc::new(CheckFailure { code, message: what.into(), item: f.code.item.clone(), node: Some(node) })
     }
 

@@ -3,14 +3,14 @@
 
 use std::sync::Arc;
 
-use super::close::is_infallible;
+use super::closure_conversion::is_infallible;
 use super::expr::has_large_coefficient;
 use super::{ElabFrame, ElabResult, Elaborator, SymbolicValue};
 use lang_base::{Code, Span};
 use lang_ir::core::{CheckFailure, CoreExpr, CoreType, ExprKind, ExprRef, NoCoreFormReason, ScalarOp};
 use lang_sizes::predicate::{Atom, Poly, Pred};
 use lang_syntax::ops::{BinOp, Scalar};
-use lang_types::tree::{self, TId};
+use lang_types::tree::{self, TypedId};
 
 /// The failure of a partial operation, and the condition on the second operand under which it is
 /// defined.
@@ -19,11 +19,11 @@ type PartialOpCheck<'a> = (Arc<CheckFailure>, &'a dyn Fn(&Poly) -> Pred);
 impl Elaborator<'_> {
     /// Elaborates `+ - * / // %`. Chains nest to the left without limit, and consecutive terms
     /// become one sum.
-    pub(super) fn arith_chain(&mut self, f: &mut ElabFrame, id: TId) -> ElabResult<SymbolicValue> {
+    pub(super) fn arith_chain(&mut self, f: &mut ElabFrame, id: TypedId) -> ElabResult<SymbolicValue> {
         let body = Arc::clone(&f.code.body);
         let mut links = Vec::new();
         let mut first = id;
-        while let tree::Expr::Arith(op, a, b) = &body.nodes[first].kind {
+        while let tree::TypedExpr::Arith(op, a, b) = &body.nodes[first].kind {
             links.push((*op, *b, first));
             first = *a;
         }
@@ -57,7 +57,7 @@ impl Elaborator<'_> {
     fn arith(
         &mut self,
         f: &ElabFrame,
-        id: TId,
+        id: TypedId,
         op: BinOp,
         a: SymbolicValue,
         b: SymbolicValue,
@@ -133,7 +133,7 @@ impl Elaborator<'_> {
     fn integer_quotient(
         &mut self,
         f: &ElabFrame,
-        id: TId,
+        id: TypedId,
         op: BinOp,
         a: &SymbolicValue,
         b: &SymbolicValue,
@@ -250,7 +250,7 @@ impl Elaborator<'_> {
     pub(super) fn power(
         &mut self,
         f: &ElabFrame,
-        id: TId,
+        id: TypedId,
         a: SymbolicValue,
         b: SymbolicValue,
         span: Span,

@@ -13,7 +13,7 @@ use lang_ir::core::{CoreExpr, CoreType, ExprKind, ExprRef, NoCoreFormReason};
 use lang_ir::reduce::{CoreReduction, Reducer};
 use lang_sizes::predicate::{Atom, Index, LocalId, Poly, Pred};
 use lang_syntax::ops::Scalar;
-use lang_types::tree::{IndexRange, IndexVar, TId};
+use lang_types::tree::{TypedId, TypedIndexRange, TypedIndexVar};
 
 /// The values of an index variable: `first`, `first + by`, …
 pub(super) struct IndexValues {
@@ -41,7 +41,7 @@ impl Elaborator<'_> {
     pub(super) fn index_range(
         &mut self,
         f: &mut ElabFrame,
-        var: &IndexVar,
+        var: &TypedIndexVar,
         span: Span,
     ) -> ElabResult<(Index, Poly, Pred)> {
         let (index, value, inside, asked) = self.checked_index_range(f, var, span)?;
@@ -56,7 +56,7 @@ impl Elaborator<'_> {
     pub(super) fn checked_index_range(
         &mut self,
         f: &mut ElabFrame,
-        var: &IndexVar,
+        var: &TypedIndexVar,
         span: Span,
     ) -> ElabResult<CheckedRange> {
         let name = f.code.body.locals.get(var.local.0 as usize).map(|l| l.name.clone()).unwrap_or_default();
@@ -217,13 +217,13 @@ impl Elaborator<'_> {
     }
 
     /// Returns the values of an index variable.
-    pub(super) fn range_values(&mut self, f: &mut ElabFrame, var: &IndexVar) -> ElabResult<IndexValues> {
+    pub(super) fn range_values(&mut self, f: &mut ElabFrame, var: &TypedIndexVar) -> ElabResult<IndexValues> {
         let span = f.code.inlined.unwrap_or_default();
         let one = Poly::constant(1);
         let (first, by, count) = match &var.range {
-            IndexRange::Extent(n) => (Poly::default(), one, self.elaborate_size(f, n, span)?),
-            IndexRange::Below(e) => (Poly::default(), one, self.index_poly(f, *e)?),
-            IndexRange::Range(a, b, by) => {
+            TypedIndexRange::Extent(n) => (Poly::default(), one, self.elaborate_size(f, n, span)?),
+            TypedIndexRange::Below(e) => (Poly::default(), one, self.index_poly(f, *e)?),
+            TypedIndexRange::Range(a, b, by) => {
                 let (a, b) = (self.index_poly(f, *a)?, self.index_poly(f, *b)?);
                 let by = by.map_or(Ok(one), |e| self.index_poly(f, e))?;
                 let width = b.sub(&a);
@@ -243,7 +243,7 @@ impl Elaborator<'_> {
     }
 
     /// Adds the check on the step of a range to a value.
-    pub(super) fn check_step(&self, f: &ElabFrame, id: TId, asked: Option<Pred>, e: ExprRef) -> ExprRef {
+    pub(super) fn check_step(&self, f: &ElabFrame, id: TypedId, asked: Option<Pred>, e: ExprRef) -> ExprRef {
         let Some(asked) = asked else { return e };
         let what = self.check_failure(f, id, Code::E0511, "the stride is below 1");
         e.with_kind(ExprKind::Check(asked, what, e.clone()), e.ty.clone())

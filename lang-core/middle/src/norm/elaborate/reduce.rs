@@ -12,7 +12,7 @@ use lang_ir::core::{CoreExpr, CoreType, ExprKind, ExprRef, NoCoreFormReason, Tup
 use lang_ir::reduce::{CoreReduction, Reducer, delinearize, linear_index};
 use lang_sizes::predicate::{Index, LocalId, Poly, Pred};
 use lang_syntax::ops::Scalar;
-use lang_types::tree::{IndexVar, TId};
+use lang_types::tree::{TypedId, TypedIndexVar};
 
 /// The terms of a reduction.
 struct ReductionTerms {
@@ -26,9 +26,9 @@ struct ReductionTerms {
 /// A binder: its variables, its filter and its body.
 #[derive(Clone, Copy)]
 struct BinderParts<'b> {
-    vars: &'b [IndexVar],
-    filter: Option<TId>,
-    body: TId,
+    vars: &'b [TypedIndexVar],
+    filter: Option<TypedId>,
+    body: TypedId,
 }
 
 impl Elaborator<'_> {
@@ -36,11 +36,11 @@ impl Elaborator<'_> {
     pub(super) fn reduction(
         &mut self,
         f: &mut ElabFrame,
-        id: TId,
+        id: TypedId,
         reducer: Reducer,
-        vars: &[IndexVar],
-        filter: Option<TId>,
-        body: TId,
+        vars: &[TypedIndexVar],
+        filter: Option<TypedId>,
+        body: TypedId,
     ) -> ElabResult<SymbolicValue> {
         let span = self.span(f, id);
         let mut indices = Vec::new();

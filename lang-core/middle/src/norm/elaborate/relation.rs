@@ -11,7 +11,7 @@ use lang_base::{Code, Span};
 use lang_ir::core::{CoreExpr, CoreType, ExprKind, ExprRef, NoCoreFormReason};
 use lang_sizes::predicate::{Atom, Index, Poly, Pred};
 use lang_syntax::ops::Scalar;
-use lang_types::tree::{IndexVar, TId};
+use lang_types::tree::{TypedId, TypedIndexVar};
 use lang_types::ty::Type;
 
 const INTEGER: CoreType = CoreType::Scalar(Scalar::I64);
@@ -21,8 +21,8 @@ impl Elaborator<'_> {
     pub(super) fn membership(
         &mut self,
         f: &mut ElabFrame,
-        relation: TId,
-        args: &[TId],
+        relation: TypedId,
+        args: &[TypedId],
         span: Span,
     ) -> ElabResult<SymbolicValue> {
         let relation = self.expr(f, relation)?;
@@ -45,7 +45,12 @@ impl Elaborator<'_> {
     }
 
     /// Elaborates `|R|`.
-    pub(super) fn cardinality(&mut self, f: &mut ElabFrame, relation: TId, span: Span) -> ElabResult<SymbolicValue> {
+    pub(super) fn cardinality(
+        &mut self,
+        f: &mut ElabFrame,
+        relation: TypedId,
+        span: Span,
+    ) -> ElabResult<SymbolicValue> {
         let relation = self.expr(f, relation)?;
         let relation = self.to_data(&relation, span)?;
         let dims: Vec<Poly> = match &relation.ty {
@@ -65,10 +70,10 @@ impl Elaborator<'_> {
     pub(super) fn comprehension(
         &mut self,
         f: &mut ElabFrame,
-        id: TId,
-        vars: &[IndexVar],
-        filter: Option<TId>,
-        body: TId,
+        id: TypedId,
+        vars: &[TypedIndexVar],
+        filter: Option<TypedId>,
+        body: TypedId,
     ) -> ElabResult<SymbolicValue> {
         let span = self.span(f, id);
         for var in vars {
@@ -93,8 +98,8 @@ impl Elaborator<'_> {
     pub(super) fn relation_from_rows(
         &mut self,
         f: &mut ElabFrame,
-        id: TId,
-        rows: TId,
+        id: TypedId,
+        rows: TypedId,
         span: Span,
     ) -> ElabResult<SymbolicValue> {
         let rows = self.expr(f, rows)?;

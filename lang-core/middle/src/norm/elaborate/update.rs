@@ -12,7 +12,7 @@ use super::{ElabFrame, ElabResult, Elaborator, SymbolicValue};
 use lang_base::{Code, Span};
 use lang_ir::core::{CoreExpr, CoreType, CoreUpdate, ExprKind, ExprRef, NoCoreFormReason};
 use lang_sizes::predicate::{Atom, Index, Poly, Pred};
-use lang_types::tree::{self, Place, Subscript, TId};
+use lang_types::tree::{self, TypedId, TypedSubscript, TypedUpdateTarget};
 use lang_types::ty::Type;
 
 impl Elaborator<'_> {
@@ -20,20 +20,20 @@ impl Elaborator<'_> {
     pub(super) fn with_expr(
         &mut self,
         f: &mut ElabFrame,
-        x: TId,
-        updates: &[tree::Update],
+        x: TypedId,
+        updates: &[tree::TypedWithUpdate],
         span: Span,
     ) -> ElabResult<SymbolicValue> {
         let mut value = self.expr(f, x)?;
         let ty = f.code.body.nodes[x].ty.clone();
         let mut steps = Vec::new();
         for update in updates {
-            let new = match (self.expr(f, update.value), &update.place) {
+            let new = match (self.expr(f, update.value), &update.target) {
                 // The extent of the value may be that of the slice. Elaborating the ends of the
                 // slice first binds them.
-                (Err(outside), Place::Index(subs)) if outside.reason == NoCoreFormReason::DataRange => {
+                (Err(outside), TypedUpdateTarget::Index(subs)) if outside.reason == NoCoreFormReason::DataRange => {
                     for sub in subs {
-                        if let Subscript::Range { from, to, .. } = sub {
+                        if let TypedSubscript::Range { from, to, .. } = sub {
                             self.index_poly(f, *from)?;
                             self.index_poly(f, *to)?;
                         }
@@ -42,11 +42,11 @@ impl Elaborator<'_> {
                 }
                 (new, _) => new?,
             };
-            let place = match &update.place {
-                Place::Proj(k) => (Some(*k), Vec::new()),
-                Place::Index(subs) => (None, subs.clone()),
+            let place = match &update.target {
+                TypedUpdateTarget::Proj(k) => (Some(*k), Vec::new()),
+                TypedUpdateTarget::Index(subs) => (None, subs.clone()),
             };
-            steps.push((place, update.add, new));
+            steps.push((place, update.is_add, new));
         }
         for ((field, subs), add, new) in steps {
             value = match field {
@@ -94,7 +94,7 @@ impl Elaborator<'_> {
         &mut self,
         f: &mut ElabFrame,
         value: &SymbolicValue,
-        subs: &[Subscript],
+        subs: &[TypedSubscript],
         add: bool,
         new: &SymbolicValue,
         span: Span,
@@ -115,9 +115,9 @@ impl Elaborator<'_> {
             places.push(place);
             ty = (*inner).clone();
             node = node.or(match sub {
-                Subscript::At { index, .. } => Some(*index),
-                Subscript::Range { from, .. } => Some(*from),
-                Subscript::Whole => None,
+                TypedSubscript::Index { index, .. } => Some(*index),
+                TypedSubscript::Range { from, .. } => Some(*from),
+                TypedSubscript::FullAxis => None,
             });
         }
         let data = places.iter().any(|p| matches!(p, AxisSubscript::Single(at) if reads_data(at)));

@@ -1,6 +1,6 @@
 //! Tests of the pretty-printer: numbers and arrays.
 
-mod parts;
+mod compound_values;
 
 use expect_test::{Expect, expect};
 

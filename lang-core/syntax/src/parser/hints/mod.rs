@@ -4,14 +4,14 @@
 //! [`quoted`] the mistakes with messages of their own. This module adds hints based on the expected
 //! tokens. The first matching row wins.
 
-mod around;
-mod habits;
-mod quoted;
+mod foreign_notation;
+mod recognisers;
+mod token_context;
 
-use self::around::TokenContext;
+use self::token_context::TokenContext;
+use super::brackets::TokenClass;
 use super::builder::TreeBuilder;
 use super::errors::{ExpectedSet, SyntaxError};
-use super::tokens::TokenClass;
 use crate::lexer::{COMMENT_HELP, DOCSTRING_HELP, SpannedToken, Token};
 use crate::ops::BinderKind;
 use crate::token::{Sym, Word};
@@ -23,13 +23,13 @@ pub(super) fn specific_diagnostic(error: &SyntaxError, builder: &TreeBuilder) ->
     if is_stray_line(&a) {
         return Some(stray_text(builder.tokens().get(a.at..).unwrap_or_default()));
     }
-    quoted::RECOGNISERS.iter().find_map(|slip| slip(&a))
+    recognisers::RECOGNISERS.iter().find_map(|slip| slip(&a))
 }
 
 /// Returns the help text for an error.
 pub(super) fn help_text(error: &SyntaxError, builder: &TreeBuilder) -> Option<String> {
     let a = TokenContext::new(error, builder);
-    let habit = || habits::FORMS.iter().find(|(fits, _)| fits(&a)).and_then(|(_, help)| some_text(help));
+    let habit = || foreign_notation::FORMS.iter().find(|(fits, _)| fits(&a)).and_then(|(_, help)| some_text(help));
     reserved_word_help(&a)
         .or_else(|| array_reduction_help(&a))
         .or_else(habit)
@@ -303,7 +303,7 @@ pub(super) fn stray_text(tokens: &[SpannedToken]) -> Diagnostic {
             }
             None => format!("{ITEM_KEYWORDS_HELP}; to evaluate an expression write `do` before it"),
         },
-        _ if super::tokens::token_classes(std::slice::from_ref(first)).first().is_some_and(|k| k.starts_expr()) => {
+        _ if super::brackets::token_classes(std::slice::from_ref(first)).first().is_some_and(|k| k.starts_expr()) => {
             format!("{ITEM_KEYWORDS_HELP}; to evaluate an expression write `do` before it")
         }
         _ => ITEM_KEYWORDS_HELP.to_owned(),

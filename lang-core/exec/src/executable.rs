@@ -1,0 +1,274 @@
+//! **Executables.** A function prepared to run: its steps with compiled kernels, the last use of
+//! each tensor, and the statements that are parts of one call.
+
+use std::cell::RefCell;
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, Mutex};
+
+use super::memory_plan::MemoryPlan;
+use super::native::{KernelBackend, PreparedKernel};
+use lang_ir::core::FunctionKey;
+use lang_ir::region::SsaLoop;
+use lang_ir::ssa::{
+    Rhs, RuntimeCheck, SsaFunction, Statement, StmtId, TensorAccess, for_each_poly_read, for_each_pred_read,
+    index_number,
+};
+use lang_nest::{self, InlineCallees, LoopForm, Prepared, Schedule, multiversion};
+use lang_sizes::predicate::{Atom, LocalId, Poly, Pred};
+
+/// A function, with an executable for each case by size. Each is prepared at its first use.
+pub(super) struct MultiversionedFunction {
+    ssa: Arc<SsaFunction>,
+    /// The predicates over its sizes that tell its cases apart.
+    case_predicates: Vec<Pred>,
+    cases: RefCell<Vec<CompiledCase>>,
+}
+
+/// Which of the choices hold, and what runs the function then; where the sizes are not known all of it.
+type CompiledCase = (Option<Vec<bool>>, Arc<Executable>);
+
+impl MultiversionedFunction {
+    pub(super) fn new(ssa: Arc<SsaFunction>) -> Self {
+        Self { case_predicates: multiversion::size_predicates(&ssa), ssa, cases: RefCell::default() }
+    }
+
+    /// Returns a size of the function from the list of all its sizes.
+    pub(super) fn size_value(&self, size: LocalId, sizes: &[i64]) -> Option<i64> {
+        let at = self.ssa.sizes.iter().position(|l| *l == size)?;
+        sizes.get(at).copied()
+    }
+
+    /// Returns the executable for these sizes. `ready` prepares it if needed.
+    pub(super) fn executable_for(
+        &self,
+        size: &dyn Fn(LocalId) -> Option<i64>,
+        ready: &dyn Fn(Arc<SsaFunction>) -> Arc<Executable>,
+    ) -> Arc<Executable> {
+        let told: Option<Vec<bool>> =
+            self.case_predicates.iter().map(|p| multiversion::evaluate_size_predicate(p, size)).collect();
+        if let Some((_, known)) = self.cases.borrow().iter().find(|(of, _)| *of == told) {
+            return Arc::clone(known);
+        }
+        let ssa = match &told {
+            Some(told) if !told.is_empty() => {
+                let told: Vec<(Pred, bool)> = self.case_predicates.iter().cloned().zip(told.iter().copied()).collect();
+                Arc::new(multiversion::specialise(&self.ssa, &told))
+            }
+            _ => Arc::clone(&self.ssa),
+        };
+        let made = ready(ssa);
+        self.cases.borrow_mut().push((told, Arc::clone(&made)));
+        made
+    }
+
+    /// Returns the executable, if it exists and is the same for all sizes.
+    pub(super) fn single_executable(&self) -> Option<Arc<Executable>> {
+        let cases = self.cases.borrow();
+        cases.first().filter(|_| self.case_predicates.is_empty()).map(|(_, program)| Arc::clone(program))
+    }
+}
+
+/// An executable.
+pub(super) struct Executable {
+    pub(super) ssa: Arc<SsaFunction>,
+    /// The original function, kept alive because its address may be a cache key.
+    _original: Arc<SsaFunction>,
+    /// The steps, in order.
+    pub(super) steps: Vec<ExecutionStep>,
+    /// For each statement, the variables whose last use it is.
+    pub(super) last_uses: Vec<Vec<StmtId>>,
+    /// For each part of a call, the first statement of the same call.
+    pub(super) call_group: HashMap<u32, u32>,
+    /// The last statement of a call, by its first.
+    pub(super) last_of_call: HashMap<u32, u32>,
+    /// For each check, the indices that it does not mention.
+    pub(super) unused_indices: Vec<Vec<usize>>,
+    /// The last memory plan beside the inputs, and the integers that it depends on.
+    pub(super) cached_plan: Mutex<Option<CachedPlan>>,
+}
+
+/// The values of integers, and what a run holds with these.
+type CachedPlan = (Vec<(LocalId, i64)>, MemoryPlan);
+
+/// A step of an executable.
+pub(super) enum ExecutionStep {
+    /// A statement that the engine runs.
+    Statement(StmtId),
+    /// A kernel.
+    Kernel(PreparedKernel),
+    /// Checks of existing values, and the variables whose last use they are.
+    Checks(Vec<u32>, Vec<StmtId>),
+}
+
+/// What makes two statements parts of one call.
+type CallIdentity<'s> = (&'s Arc<FunctionKey>, &'s [Poly], &'s Pred, &'s [TensorAccess], &'s [Poly]);
+
+impl Executable {
+    /// Prepares a function. With a backend, kernels are compiled. If one cannot be, the function is
+    /// scheduled again with fewer forms of loops.
+    pub(super) fn new(ssa: Arc<SsaFunction>, backend: Option<&dyn KernelBackend>, callees: InlineCallees<'_>) -> Self {
+        let of = Arc::clone(&ssa);
+        let (ssa, mut steps) = match backend {
+            None => {
+                let steps = (0..).zip(&ssa.stmts).map(|(k, _)| ExecutionStep::Statement(StmtId(k))).collect();
+                (ssa, steps)
+            }
+            Some(backend) => {
+                let mut most = LoopForm::Kernels;
+                loop {
+                    let (prepared, all, are) = lang_nest::schedule_with_fallback(&ssa, callees, most);
+                    let made = compile_steps(&prepared, all, backend);
+                    let is_run =
+                        |step: &ExecutionStep| matches!(step, ExecutionStep::Kernel(ready) if ready.code.is_none());
+                    most = match are {
+                        LoopForm::Kernels if made.iter().any(is_run) => LoopForm::Flattened,
+                        LoopForm::Flattened if made.iter().any(is_run) => LoopForm::Steps,
+                        _ => break (prepared.ssa, made),
+                    };
+                }
+            }
+        };
+        let dead = last_uses(&ssa, &mut steps);
+        let mut calls: HashMap<CallIdentity<'_>, u32> = HashMap::new();
+        let (mut group, mut last) = (HashMap::new(), HashMap::new());
+        for (k, stmt) in (0..).zip(&ssa.stmts) {
+            let first = match &stmt.rhs {
+                Rhs::Call { callee, sizes, pred, args, batch, .. } => {
+                    let outer = stmt.dims.get(..*batch as usize).unwrap_or_default();
+                    *calls.entry((callee, sizes, pred, args, outer)).or_insert(k)
+                }
+                _ => continue,
+            };
+            group.insert(k, first);
+            last.insert(first, k);
+        }
+        let idle = ssa.checks.iter().map(unused_indices).collect();
+        Self {
+            ssa,
+            _original: of,
+            steps,
+            last_uses: dead,
+            call_group: group,
+            last_of_call: last,
+            unused_indices: idle,
+            cached_plan: Mutex::default(),
+        }
+    }
+}
+
+/// The indices of a check that nothing in it mentions.
+fn unused_indices(check: &RuntimeCheck) -> Vec<usize> {
+    let mentioned = RefCell::new(HashSet::new());
+    let see = |p: &Poly| {
+        p.for_each_atom(&mut |a| {
+            if let Atom::Local(l, _) = a {
+                mentioned.borrow_mut().extend(index_number(*l));
+            }
+        });
+        p.clone()
+    };
+    drop((check.guard.map(&see), check.cond.map(&see)));
+    let mentioned = mentioned.into_inner();
+    (0..check.dims.len()).filter(|k| !mentioned.contains(k)).collect()
+}
+
+/// Calls with every statement that a statement reads, its extents and checks included.
+fn for_each_read_of(ssa: &SsaFunction, stmt: &Statement, f: &mut dyn FnMut(StmtId)) {
+    stmt.rhs.for_each_operand(f);
+    stmt.dims.iter().for_each(|n| for_each_poly_read(n, f));
+    let checks = stmt.needs.iter().filter_map(|c| ssa.checks.get(*c as usize));
+    checks.for_each(|check| for_each_read_of_check(check, f));
+}
+
+fn for_each_read_of_check(check: &RuntimeCheck, f: &mut dyn FnMut(StmtId)) {
+    check.dims.iter().for_each(|n| for_each_poly_read(n, f));
+    for_each_pred_read(&check.guard, f);
+    for_each_pred_read(&check.cond, f);
+}
+
+/// The steps with the code of kernels, first the inputs, which are there from the beginning.
+fn compile_steps(prepared: &Prepared, all: Schedule, backend: &dyn KernelBackend) -> Vec<ExecutionStep> {
+    let ssa = &prepared.ssa;
+    let inputs = (0..).zip(&ssa.stmts).filter(|(_, s)| matches!(s.rhs, Rhs::Input(_)));
+    let mut steps: Vec<ExecutionStep> = inputs.map(|(k, _)| ExecutionStep::Statement(StmtId(k))).collect();
+    for step in all.steps {
+        steps.push(match step {
+            lang_nest::Step::Statement(var) => ExecutionStep::Statement(var),
+            lang_nest::Step::Kernel(kernel, needs) => {
+                let code = backend.compile(ssa, &kernel);
+                ExecutionStep::Kernel(PreparedKernel::new(kernel, needs, code))
+            }
+            lang_nest::Step::Checks(checks) => ExecutionStep::Checks(checks, Vec::new()),
+        });
+    }
+    steps
+}
+
+/// Which statements are parts of a loop that runs at a statement before them, and read no more than what it gives.
+fn later_loop_parts(ssa: &SsaFunction) -> Vec<bool> {
+    let mut loops: Vec<&Arc<SsaLoop>> = Vec::new();
+    let later = ssa.stmts.iter().map(|stmt| {
+        let Rhs::Loop(of, _) = &stmt.rhs else { return false };
+        let known = loops.iter().any(|other| Arc::ptr_eq(other, of) || *other == of);
+        if !known {
+            loops.push(of);
+        }
+        known
+    });
+    later.collect()
+}
+
+/// For each statement that is a step what nothing reads after it; for kernels, in them.
+fn last_uses(ssa: &SsaFunction, steps: &mut [ExecutionStep]) -> Vec<Vec<StmtId>> {
+    let mut kept: Vec<bool> = vec![false; ssa.stmts.len()];
+    {
+        let mut keep = |v: StmtId| kept.get_mut(v.0 as usize).into_iter().for_each(|slot| *slot = true);
+        ssa.outputs.iter().for_each(|(_, v)| keep(*v));
+        let checks = ssa.needs.iter().filter_map(|c| ssa.checks.get(*c as usize));
+        checks.for_each(|check| for_each_read_of_check(check, &mut keep));
+    }
+    let later = later_loop_parts(ssa);
+    let mut dead: Vec<Vec<StmtId>> = vec![Vec::new(); ssa.stmts.len()];
+    for step in steps.iter_mut().rev() {
+        let mut here = Vec::new();
+        let mut see = |v: StmtId| {
+            if let Some(slot) = kept.get_mut(v.0 as usize)
+                && !std::mem::replace(slot, true)
+            {
+                here.push(v);
+            }
+        };
+        // What nothing reads at all goes too.
+        match step {
+            ExecutionStep::Statement(var) => {
+                let k = var.0 as usize;
+                let Some(stmt) = ssa.stmts.get(k) else { continue };
+                if later.get(k) == Some(&true) {
+                    stmt.dims.iter().for_each(|n| for_each_poly_read(n, &mut see));
+                } else {
+                    for_each_read_of(ssa, stmt, &mut see);
+                }
+                see(*var);
+                dead.get_mut(k).into_iter().for_each(|slot| *slot = std::mem::take(&mut here));
+            }
+            ExecutionStep::Kernel(ready) => {
+                ready.kernel.storage.iter().for_each(|p| see(p.var));
+                for var in &ready.kernel.assigned {
+                    if let Some(stmt) = ssa.stmts.get(var.0 as usize) {
+                        for_each_read_of(ssa, stmt, &mut see);
+                    }
+                    see(*var);
+                }
+                let checks = ready.checks.iter().filter_map(|c| ssa.checks.get(*c as usize));
+                checks.for_each(|check| for_each_read_of_check(check, &mut see));
+                ready.last_uses = here;
+            }
+            ExecutionStep::Checks(checks, dead) => {
+                let checks = checks.iter().filter_map(|c| ssa.checks.get(*c as usize));
+                checks.for_each(|check| for_each_read_of_check(check, &mut see));
+                *dead = here;
+            }
+        }
+    }
+    dead
+}

@@ -1,0 +1,322 @@
+//! **Dead-code elimination** on Tensor SSA. Removes the statements and checks that no output needs,
+//! prunes loops, and renumbers the rest. The conversion to Tensor SSA and the derivatives end with
+//! it; the session and the printer call it too.
+//!
+//! A check disappears with its last user: "A transformed program may omit a failure whose value is
+//! unused."
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use super::loop_pruning::{self, BodyReads, InvariantCarries};
+use lang_ir::core::TypeLeaf;
+use lang_ir::origin::DceOutcome;
+use lang_ir::region::{LoopResult, SsaLoop};
+use lang_ir::ssa::{
+    Rhs, RuntimeCheck, SsaFunction, Statement, StmtId, TensorAccess, for_each_poly_read, for_each_pred_read,
+};
+use lang_sizes::predicate::{Atom, LocalId, Poly, Pred};
+
+/// Returns which statements and which checks the outputs need; with `inputs`, also all inputs. A
+/// loop is live only for the parts that are read.
+pub(crate) fn live_statements(ssa: &SsaFunction, inputs: bool) -> (Vec<bool>, Vec<bool>) {
+    live_for_outputs(ssa, &ssa.outputs, inputs, &mut BodyReads::default())
+}
+
+/// Returns the same for some of the outputs.
+pub(crate) fn live_for_outputs(
+    ssa: &SsaFunction,
+    outputs: &[(TypeLeaf, StmtId)],
+    inputs: bool,
+    known: &mut BodyReads,
+) -> (Vec<bool>, Vec<bool>) {
+    let mut live = vec![false; ssa.stmts.len()];
+    let mut asked = vec![false; ssa.checks.len()];
+    let mut open: Vec<StmtId> = outputs.iter().map(|(_, v)| *v).collect();
+    let mut checks: Vec<u32> = ssa.needs.clone();
+    let mut found: Vec<(&Arc<SsaLoop>, BTreeSet<LoopResult>)> = Vec::new();
+    for (leaf, _) in outputs {
+        leaf.dims.iter().for_each(|n| for_each_poly_read(n, &mut |v| open.push(v)));
+    }
+    for (k, stmt) in (0..).zip(&ssa.stmts) {
+        if inputs && matches!(stmt.rhs, Rhs::Input(_)) {
+            open.push(StmtId(k));
+        }
+    }
+    loop {
+        if let Some(c) = checks.pop() {
+            if let (Some(slot @ false), Some(check)) = (asked.get_mut(c as usize), ssa.checks.get(c as usize)) {
+                *slot = true;
+                check.dims.iter().for_each(|n| for_each_poly_read(n, &mut |v| open.push(v)));
+                [&check.guard, &check.cond].into_iter().for_each(|p| for_each_pred_read(p, &mut |v| open.push(v)));
+            }
+            continue;
+        }
+        let Some(v) = open.pop() else { break };
+        let (Some(slot @ false), Some(stmt)) = (live.get_mut(v.0 as usize), ssa.stmts.get(v.0 as usize)) else {
+            continue;
+        };
+        *slot = true;
+        checks.extend(&stmt.needs);
+        stmt.dims.iter().for_each(|n| for_each_poly_read(n, &mut |v| open.push(v)));
+        let Rhs::Loop(of, part) = &stmt.rhs else {
+            stmt.rhs.for_each_operand(&mut |v| open.push(v));
+            continue;
+        };
+        let at = found.iter().position(|(other, _)| is_same_loop(other, of)).unwrap_or_else(|| {
+            found.push((of, BTreeSet::new()));
+            found.len() - 1
+        });
+        let Some((_, parts)) = found.get_mut(at) else { continue };
+        parts.insert(*part);
+        of.for_each_operand(&loop_pruning::loop_needs(of, parts, known).inputs, &mut |v| open.push(v));
+    }
+    (live, asked)
+}
+
+/// Prunes each loop to the parts that are read. A part that the loop never changes is read from its
+/// initial value instead. Returns the checks that such a statement must then make itself, by its
+/// position.
+fn prune_loops(ssa: &mut SsaFunction) -> Vec<(usize, Vec<RuntimeCheck>)> {
+    let mut found: Vec<(Arc<SsaLoop>, BTreeSet<LoopResult>)> = Vec::new();
+    for stmt in &ssa.stmts {
+        if let Rhs::Loop(of, part) = &stmt.rhs {
+            match found.iter_mut().find(|(other, _)| is_same_loop(other, of)) {
+                Some((_, parts)) => drop(parts.insert(*part)),
+                None => found.push((of.clone(), BTreeSet::from([*part]))),
+            }
+        }
+    }
+    let mut asked = Vec::new();
+    for (of, mut parts) in found {
+        let unchanged = InvariantCarries::of_loop(&of);
+        let changes = |part: &LoopResult| unchanged.initial_value(&of, *part, 0).is_none();
+        // If the whole loop disappears, its checks remain.
+        let outside = if parts.iter().any(changes) { Some(Vec::new()) } else { unchanged.hoisted_checks(ssa, &of) };
+        let (mut new, mut moved) = (of.clone(), BTreeMap::new());
+        if outside.is_some() {
+            parts.retain(changes);
+        }
+        if !parts.is_empty() {
+            let given = if outside.is_some() { unchanged.without_carries(&of) } else { (*of).clone() };
+            let (pruned, to) = loop_pruning::prune_loop(&given, &parts);
+            (new, moved) = (Arc::new(pruned), to);
+        }
+        for (k, stmt) in ssa.stmts.iter_mut().enumerate() {
+            let Rhs::Loop(here, part) = &mut stmt.rhs else { continue };
+            if !is_same_loop(here, &of) {
+                continue;
+            }
+            match (moved.get(part), &outside) {
+                (Some(to), _) => (*part, *here) = (*to, new.clone()),
+                (None, Some(checks)) => {
+                    let Some(before) = unchanged.initial_value(&of, *part, stmt.dims.len()) else { continue };
+                    let (bound, factors) = (Vec::new(), vec![before]);
+                    stmt.rhs = Rhs::Contract { bound, pred: of.pred.clone(), neg: false, factors };
+                    asked.push((k, checks.clone()));
+                }
+                (None, None) => {}
+            }
+        }
+    }
+    asked
+}
+
+fn is_same_loop(a: &Arc<SsaLoop>, b: &Arc<SsaLoop>) -> bool {
+    Arc::ptr_eq(a, b) || a == b
+}
+
+/// Removes the statements that the outputs do not need. Inputs remain. Returns the fate of each
+/// statement.
+pub fn eliminate_dead_code(ssa: &mut SsaFunction) -> Vec<DceOutcome> {
+    let (live, asked) = live_statements(ssa, true);
+    let order = topological_order(ssa, &live);
+    let mut vars = vec![0; ssa.stmts.len()];
+    for (new, old) in (0..).zip(&order) {
+        vars.get_mut(*old).into_iter().for_each(|slot| *slot = new);
+    }
+    let mut next = 0;
+    let number = |k: &bool| {
+        let at = next;
+        next += u32::from(*k);
+        at
+    };
+    let numbers: Vec<u32> = asked.iter().map(number).collect();
+    let renumber = StatementRenumbering { vars: &vars, checks: &numbers };
+    let fates = statement_outcomes(&ssa.stmts, &live, &renumber);
+    ssa.stmts = order.iter().filter_map(|k| ssa.stmts.get(*k).cloned()).collect();
+    let mut kept = asked.iter();
+    ssa.checks.retain(|_| kept.next().copied().unwrap_or(false));
+    let more = prune_loops(ssa);
+    for stmt in &mut ssa.stmts {
+        stmt.dims.iter_mut().for_each(|n| *n = renumber.poly(n));
+        stmt.rhs = renumber.rhs(&stmt.rhs);
+        stmt.needs.iter_mut().for_each(|c| *c = renumber.check(*c));
+    }
+    for (k, checks) in more {
+        for check in checks {
+            let number = u32::try_from(ssa.checks.len()).unwrap_or(u32::MAX);
+            ssa.checks.push(check);
+            ssa.stmts.get_mut(k).into_iter().for_each(|stmt| stmt.needs.push(number));
+        }
+    }
+    for check in &mut ssa.checks {
+        check.dims.iter_mut().for_each(|n| *n = renumber.poly(n));
+        (check.guard, check.cond) = (renumber.pred(&check.guard), renumber.pred(&check.cond));
+    }
+    ssa.needs.iter_mut().for_each(|c| *c = renumber.check(*c));
+    for (leaf, v) in &mut ssa.outputs {
+        leaf.dims.iter_mut().for_each(|n| *n = renumber.poly(n));
+        *v = renumber.var(*v);
+    }
+    ssa.result = ssa.result.map_sizes(&|n| renumber.poly(n));
+    for input in &mut ssa.inputs {
+        input.leaf.dims.iter_mut().for_each(|n| *n = renumber.poly(n));
+    }
+    fates
+}
+
+/// Returns an order of the live statements. Each follows its operands, and an update follows the
+/// other readers of its old array where the dependences allow that. If the function has no updates
+/// and is sorted already, its order remains.
+fn topological_order(ssa: &SsaFunction, live: &[bool]) -> Vec<usize> {
+    let operands = |k: usize| {
+        let mut found: Vec<usize> = Vec::new();
+        if let Some(stmt) = ssa.stmts.get(k) {
+            let mut add = |v: StmtId| found.push(v.0 as usize);
+            stmt.dims.iter().for_each(|n| for_each_poly_read(n, &mut add));
+            stmt.rhs.for_each_operand(&mut add);
+            for c in &stmt.needs {
+                if let Some(check) = ssa.checks.get(*c as usize) {
+                    [&check.guard, &check.cond].into_iter().for_each(|p| for_each_pred_read(p, &mut add));
+                }
+            }
+        }
+        found.retain(|k| live.get(*k) == Some(&true));
+        found
+    };
+    let before: Vec<Vec<usize>> = (0..ssa.stmts.len()).map(operands).collect();
+    let updates = ssa.stmts.iter().any(|s| matches!(s.rhs, Rhs::Update { .. }));
+    let sorted = before.iter().enumerate().all(|(k, of)| of.iter().all(|j| *j < k));
+    if !updates && sorted {
+        return (0..ssa.stmts.len()).filter(|k| live.get(*k) == Some(&true)).collect();
+    }
+    // A reader of the array that an update changes precedes the update, unless it depends on the
+    // update.
+    let mut after = before.clone();
+    for (k, stmt) in ssa.stmts.iter().enumerate() {
+        let Rhs::Update { base, .. } = &stmt.rhs else { continue };
+        if live.get(k) != Some(&true) {
+            continue;
+        }
+        let changed = base.var.0 as usize;
+        let readers =
+            (0..ssa.stmts.len()).filter(|j| *j != k && before.get(*j).is_some_and(|of| of.contains(&changed)));
+        let readers: Vec<usize> = readers.filter(|j| live.get(*j) == Some(&true)).collect();
+        for j in readers {
+            if !is_reachable(&after, j, k)
+                && let Some(slot) = after.get_mut(k)
+            {
+                slot.push(j);
+            }
+        }
+    }
+    let mut done = vec![false; ssa.stmts.len()];
+    let mut order = Vec::new();
+    for root in (0..ssa.stmts.len()).filter(|k| live.get(*k) == Some(&true)) {
+        let mut open = vec![(root, 0)];
+        while let Some((k, next)) = open.pop() {
+            if done.get(k) == Some(&true) {
+                continue;
+            }
+            match after.get(k).and_then(|of| of.get(next)) {
+                Some(operand) => open.extend([(k, next + 1), (*operand, 0)]),
+                None => {
+                    done.get_mut(k).into_iter().for_each(|slot| *slot = true);
+                    order.push(k);
+                }
+            }
+        }
+    }
+    order
+}
+
+/// Returns whether `to` is reachable from `from` by this relation.
+fn is_reachable(after: &[Vec<usize>], from: usize, to: usize) -> bool {
+    let (mut open, mut seen) = (vec![from], vec![false; after.len()]);
+    while let Some(k) = open.pop() {
+        if k == to {
+            return true;
+        }
+        match seen.get_mut(k) {
+            Some(slot @ false) => *slot = true,
+            _ => continue,
+        }
+        open.extend(after.get(k).into_iter().flatten());
+    }
+    false
+}
+
+fn statement_outcomes(stmts: &[Statement], live: &[bool], renumber: &StatementRenumbering<'_>) -> Vec<DceOutcome> {
+    let mut fates: Vec<DceOutcome> = Vec::with_capacity(stmts.len());
+    for ((k, stmt), live) in (0..).zip(stmts).zip(live) {
+        fates.push(match &stmt.rhs {
+            _ if *live => DceOutcome::Kept(renumber.var(StmtId(k))),
+            Rhs::Contract { bound, factors, .. } if bound.is_empty() => match factors.as_slice() {
+                [one] => match fates.get(one.var.0 as usize) {
+                    Some(DceOutcome::Kept(var) | DceOutcome::ForwardedTo(var)) => DceOutcome::ForwardedTo(*var),
+                    Some(DceOutcome::Removed) | None => DceOutcome::Removed,
+                },
+                _ => DceOutcome::Removed,
+            },
+            _ => DceOutcome::Removed,
+        });
+    }
+    fates
+}
+
+/// The new numbers of statements and checks.
+pub(crate) struct StatementRenumbering<'a> {
+    pub(crate) vars: &'a [u32],
+    pub(crate) checks: &'a [u32],
+}
+
+impl StatementRenumbering<'_> {
+    pub(crate) fn var(&self, v: StmtId) -> StmtId {
+        StmtId(self.vars.get(v.0 as usize).copied().unwrap_or_default())
+    }
+
+    fn check(&self, c: u32) -> u32 {
+        self.checks.get(c as usize).copied().unwrap_or_default()
+    }
+
+    fn local(&self, x: LocalId) -> Option<StmtId> {
+        StmtId::from_local(x).map(|v| self.var(v))
+    }
+
+    pub(crate) fn poly(&self, p: &Poly) -> Poly {
+        p.substitute(&|a| match a {
+            Atom::Read(x, _, at) => {
+                let v = self.local(*x)?;
+                Some(Poly::atom(Atom::Read(v.local(), v.name(), at.iter().map(|p| self.poly(p)).collect())))
+            }
+            _ => None,
+        })
+    }
+
+    pub(crate) fn pred(&self, p: &Pred) -> Pred {
+        p.map(&|p| self.poly(p)).replace_opaque(&|x| {
+            let v = self.local(x.source)?;
+            let (local, name, at) = (v.local(), v.name(), x.indices.into());
+            Some(if x.is_array { Pred::Element(local, name, at, true) } else { Pred::Member(local, name, at, true) })
+        })
+    }
+
+    fn access(&self, a: &TensorAccess) -> TensorAccess {
+        TensorAccess { var: self.var(a.var), at: a.at.iter().map(|p| self.poly(p)).collect() }
+    }
+
+    fn rhs(&self, rhs: &Rhs) -> Rhs {
+        rhs.map(&mut |a| self.access(a), &|p| self.poly(p), &|p| self.pred(p))
+    }
+}

@@ -1,0 +1,383 @@
+//! **Dependences.** Describes each statement for fusion: the elements that it reads, at which
+//! indices, and the values that must exist before its loops start.
+//!
+//! [`super::group`] fuses these items into loops.
+
+use std::collections::HashSet;
+
+use super::flatten_loops::CarriedState;
+use super::gemm::RecognisedProduct;
+use super::index_util::index_context;
+use super::{Prepared, is_trivial};
+use lang_ir::reduce::SsaReduction;
+use lang_ir::ssa::{
+    Rhs, SsaFunction, Statement, StmtId, TensorAccess, for_each_poly_read, for_each_pred_read, index_number,
+    statement_index, substitute_indices,
+};
+use lang_sizes::predicate::{Atom, Index, Poly, Pred};
+use lang_syntax::ops::Scalar;
+
+/// A statement to be scheduled.
+#[derive(Clone, Debug)]
+pub(super) struct PendingStmt {
+    pub(super) var: StmtId,
+    /// Whether it may be in the loops of a kernel.
+    pub(super) fits_kernel: bool,
+    /// The number of its indices that are axes of its tensor; the others are reduced.
+    pub(super) rank: usize,
+    /// The extents of all its indices.
+    pub(super) extents: Vec<Poly>,
+    /// The current state of each index.
+    pub(super) indices: Vec<IndexState>,
+    /// The accesses that it reads, over its indices; constants and index expressions are replaced
+    /// by their own reads.
+    pub(super) reads: Vec<TensorAccess>,
+    /// The variables that must be complete before its loops start, because extents, checks or
+    /// gathers depend on them.
+    pub(super) prerequisites: Vec<StmtId>,
+    /// The checks that must precede it.
+    pub(super) needs: Vec<u32>,
+    /// Whether it is a reduction.
+    pub(super) is_reduction: bool,
+    /// Whether it is an arg-reduction. Its terms must then come in order, with nothing between
+    /// them.
+    pub(super) is_arg_reduction: bool,
+    /// Whether its accumulators are already initialised.
+    pub(super) is_initialised: bool,
+    /// The matrix product that it is, if any.
+    pub(super) matrix_product: Option<RecognisedProduct>,
+    /// The flattened loop that it belongs to, and the index that numbers the iterations.
+    pub(super) flattened_loop: Option<(usize, usize)>,
+    /// The loop-carried state that it is, if any.
+    pub(super) state: Option<CarriedState>,
+    /// Whether it is the condition of its loop.
+    pub(super) is_while_condition: bool,
+}
+
+/// The state of an item's index.
+#[derive(Clone, PartialEq, Debug)]
+pub(super) enum IndexState {
+    /// Not yet assigned.
+    Open,
+    /// The index of a loop.
+    Loop(Index),
+    /// A value that an equation determines.
+    Solved(Poly),
+    /// An index of a matrix product, which covers its full range.
+    MatrixProduct,
+}
+
+impl PendingStmt {
+    /// Returns the indices that still need loops.
+    pub(super) fn open_indices(&self) -> impl Iterator<Item = usize> {
+        self.indices.iter().enumerate().filter(|(_, p)| **p == IndexState::Open).map(|(k, _)| k)
+    }
+
+    /// Returns the open indices that may become loops now. An arg-reduction's own axes precede the
+    /// index of its terms.
+    pub(super) fn loop_candidates(&self) -> impl Iterator<Item = usize> {
+        let before =
+            if self.is_arg_reduction && self.open_indices().any(|k| k < self.rank) { self.rank } else { usize::MAX };
+        self.open_indices().filter(move |k| *k < before)
+    }
+
+    /// It is a product of matrices, if nothing else is known of its indices.
+    fn set_matrix_product(&mut self, product: RecognisedProduct) {
+        if self.indices.iter().any(|p| *p != IndexState::Open) {
+            return;
+        }
+        for k in product.indices {
+            self.indices.get_mut(k).into_iter().for_each(|slot| *slot = IndexState::MatrixProduct);
+        }
+        self.reads.extend(product.factors.iter().cloned());
+        self.matrix_product = Some(product);
+    }
+
+    /// Returns whether the loop over this index is that over the terms of an arg-reduction.
+    pub(super) fn is_arg_reduction_index(&self, k: usize) -> bool {
+        self.is_arg_reduction && k >= self.rank
+    }
+}
+
+/// Facts about all statements.
+pub(super) struct FunctionFacts {
+    /// The variables that the checks of the whole function read.
+    pub(super) final_check_reads: Vec<StmtId>,
+}
+
+impl FunctionFacts {
+    pub(super) fn new(ssa: &SsaFunction) -> Self {
+        Self { final_check_reads: ssa.needs.iter().flat_map(|c| check_operands(ssa, *c)).collect() }
+    }
+
+    /// Returns the statements to schedule, each after those that it reads. Inputs and inlined
+    /// statements are excluded.
+    pub(super) fn pending_stmts(&self, prepared: &Prepared) -> Vec<PendingStmt> {
+        let ssa = &*prepared.ssa;
+        let kept = self.materialised_stmts(ssa);
+        let mut all = Vec::new();
+        for var in dependence_order(prepared) {
+            let Some(stmt) = ssa.stmts.get(var.0 as usize) else { continue };
+            let is_input = matches!(stmt.rhs, Rhs::Input(_));
+            if is_input || is_trivial(&stmt.rhs) && !kept.contains(&var) {
+                continue;
+            }
+            let mut item = pending_stmt(ssa, var, stmt);
+            // What is done apart has loops of its own.
+            item.prerequisites
+                .extend(item.reads.iter().map(|read| read.var).filter(|v| prepared.hoisted_gathers.contains(&v.0)));
+            if let Some(product) = prepared.matrix_products.get(&var).filter(|_| item.fits_kernel) {
+                item.set_matrix_product(product.clone());
+            }
+            if let Some((nth, repeat)) = prepared.flattened_loop_of(var) {
+                item.flattened_loop = repeat.iteration_axis.get(&var).map(|axis| (nth, *axis));
+                item.state = repeat.states.get(&var).cloned();
+                item.is_while_condition = repeat.while_condition == Some(var);
+                if let Some(state) = repeat.states.get(&var) {
+                    item.reads.push(state.init.clone());
+                    state.init.at.iter().for_each(|p| collect_poly_reads(ssa, p, &mut item.reads, &mut item.needs));
+                }
+            }
+            all.push(item);
+        }
+        all
+    }
+
+    /// Returns the trivial statements that must exist as tensors, because they are read as a whole,
+    /// by extents or by checks.
+    pub(super) fn materialised_stmts(&self, ssa: &SsaFunction) -> HashSet<StmtId> {
+        let mut kept: HashSet<StmtId> = ssa.outputs.iter().map(|(_, v)| *v).collect();
+        kept.extend(&self.final_check_reads);
+        for (k, stmt) in ssa.stmts.iter().enumerate().rev() {
+            // One that is kept is run by itself.
+            let alone = !is_kernel_stmt(ssa, stmt)
+                || is_trivial(&stmt.rhs) && u32::try_from(k).is_ok_and(|k| kept.contains(&StmtId(k)));
+            let mut keep = |v: StmtId| kept.extend([v]);
+            stmt.needs.iter().flat_map(|c| check_operands(ssa, *c)).for_each(&mut keep);
+            stmt.dims.iter().for_each(|n| for_each_poly_read(n, &mut keep));
+            if alone {
+                stmt.rhs.for_each_operand(&mut keep);
+            }
+        }
+        kept
+    }
+}
+
+/// The statements, each behind those it reads: one of those behind all others right before what reads it first. Those of
+/// a loop are side by side, in its order.
+fn dependence_order(prepared: &Prepared) -> Vec<StmtId> {
+    let ssa = &*prepared.ssa;
+    let mut order = Vec::new();
+    let mut placed = vec![false; ssa.stmts.len()];
+    for k in (0..).take(ssa.stmts.len()).map(StmtId) {
+        let mut open = vec![(k, false)];
+        while let Some((var, ready)) = open.pop() {
+            let (Some(slot), Some(stmt)) = (placed.get_mut(var.0 as usize), ssa.stmts.get(var.0 as usize)) else {
+                continue;
+            };
+            let repeat = prepared.flattened_loop_of(var).map(|(_, repeat)| repeat);
+            if ready {
+                match repeat {
+                    Some(repeat) => order.extend(&repeat.order),
+                    None => order.push(var),
+                }
+            } else if !std::mem::replace(slot, true) {
+                open.push((var, true));
+                let mut see = |v: StmtId| open.extend((v > k).then_some((v, false)));
+                let Some(repeat) = repeat else {
+                    stmt.rhs.for_each_operand(&mut see);
+                    stmt.needs.iter().flat_map(|c| check_operands(ssa, *c)).for_each(&mut see);
+                    prepared.matrix_products.get(&var).into_iter().flat_map(|p| &p.factors).for_each(|f| see(f.var));
+                    continue;
+                };
+                for of in &repeat.order {
+                    placed.get_mut(of.0 as usize).into_iter().for_each(|slot| *slot = true);
+                }
+                let outside = |v: StmtId| !repeat.iteration_axis.contains_key(&v);
+                for stmt in repeat.order.iter().filter_map(|v| ssa.stmts.get(v.0 as usize)) {
+                    stmt.rhs.for_each_operand(&mut |v| {
+                        if outside(v) {
+                            see(v)
+                        }
+                    });
+                }
+                repeat.states.values().for_each(|state| state.for_each_operand(&mut see));
+            }
+        }
+    }
+    order
+}
+
+/// Returns the variables that a check reads.
+pub(super) fn check_operands(ssa: &SsaFunction, check: u32) -> Vec<StmtId> {
+    let mut all = Vec::new();
+    if let Some(check) = ssa.checks.get(check as usize) {
+        check.dims.iter().for_each(|n| for_each_poly_read(n, &mut |v| all.push(v)));
+        [&check.guard, &check.cond].into_iter().for_each(|p| for_each_pred_read(p, &mut |v| all.push(v)));
+    }
+    all
+}
+
+pub(super) fn pending_stmt(ssa: &SsaFunction, var: StmtId, stmt: &Statement) -> PendingStmt {
+    let mut extents = stmt.dims.clone();
+    let free = extents.len();
+    if let Rhs::Contract { bound, .. } | Rhs::Reduce(SsaReduction { bound, .. }) = &stmt.rhs {
+        extents.extend(bound.iter().cloned());
+    }
+    let (mut found, mut needs) = (Vec::new(), stmt.needs.clone());
+    let mut asks: Vec<StmtId> = Vec::new();
+    let in_kernel = is_kernel_stmt(ssa, stmt) && !is_trivial(&stmt.rhs);
+    stmt.rhs.for_each_access(&mut |a| collect_access_reads(ssa, a, &mut found, &mut needs));
+    stmt.rhs.for_each_poly(&mut |p| collect_poly_reads(ssa, p, &mut found, &mut needs));
+    stmt.rhs.for_each_pred(&mut |p| collect_pred_reads(ssa, p, &mut found, &mut needs));
+    stmt.dims.iter().for_each(|n| for_each_poly_read(n, &mut |v| asks.push(v)));
+    asks.extend(needs.iter().flat_map(|c| check_operands(ssa, *c)));
+    let mut indices = vec![IndexState::Open; extents.len()];
+    let reduces = extents.len() > free || matches!(stmt.rhs, Rhs::Reduce(_));
+    if let Rhs::Contract { pred, .. } = &stmt.rhs
+        && reduces
+    {
+        solve_indices(pred, free, &mut indices);
+    }
+    let chooses = matches!(&stmt.rhs, Rhs::Reduce(r) if r.reducer.is_arg_reduction());
+    PendingStmt {
+        var,
+        fits_kernel: in_kernel,
+        rank: free,
+        extents,
+        indices,
+        reads: found,
+        prerequisites: asks,
+        needs,
+        is_reduction: reduces,
+        is_arg_reduction: chooses,
+        is_initialised: false,
+        matrix_product: None,
+        flattened_loop: None,
+        is_while_condition: false,
+        state: None,
+    }
+}
+
+/// Indices of the elements that equations with bound indices or with data tell.
+fn solve_indices(pred: &Pred, free: usize, indices: &mut [IndexState]) {
+    for k in 0..free {
+        let Some(value) = pred.solve_for(&statement_index(k, &Poly::default()).atom()) else { continue };
+        let (mut late, mut known) = (false, true);
+        value.for_each_atom(&mut |a| match a {
+            Atom::Local(l, _) => {
+                let Some(j) = index_number(*l).filter(|j| *j < indices.len()) else { return };
+                late |= j >= free;
+                known &= indices.get(j) == Some(&IndexState::Open);
+            }
+            Atom::Read(..) => late = true,
+            _ => {}
+        });
+        if late
+            && known
+            && let Some(slot) = indices.get_mut(k)
+        {
+            *slot = IndexState::Solved(value);
+        }
+    }
+}
+
+/// What an access reads: of what is written where it is read, what that reads.
+fn collect_access_reads(ssa: &SsaFunction, of: &TensorAccess, found: &mut Vec<TensorAccess>, needs: &mut Vec<u32>) {
+    of.at.iter().for_each(|p| collect_poly_reads(ssa, p, found, needs));
+    match ssa.stmts.get(of.var.0 as usize) {
+        Some(stmt) if is_trivial(&stmt.rhs) => {
+            needs.extend(&stmt.needs);
+            if let Rhs::Index(p) = &stmt.rhs {
+                collect_poly_reads(ssa, &substitute_indices(p, &of.at), found, needs);
+            }
+        }
+        _ => found.push(of.clone()),
+    }
+}
+
+fn collect_poly_reads(ssa: &SsaFunction, p: &Poly, found: &mut Vec<TensorAccess>, needs: &mut Vec<u32>) {
+    // Atoms inside atoms come too.
+    p.for_each_atom(&mut |a| {
+        if let Atom::Read(x, _, at) = a
+            && let Some(var) = StmtId::from_local(*x)
+        {
+            collect_access_reads(ssa, &TensorAccess { var, at: at.to_vec() }, found, needs);
+        }
+    });
+}
+
+fn collect_pred_reads(ssa: &SsaFunction, p: &Pred, found: &mut Vec<TensorAccess>, needs: &mut Vec<u32>) {
+    match p {
+        Pred::And(items) | Pred::Or(items) => items.iter().for_each(|p| collect_pred_reads(ssa, p, found, needs)),
+        Pred::Ge(p) | Pred::Eq(p) | Pred::Ne(p) => collect_poly_reads(ssa, p, found, needs),
+        Pred::Element(x, _, at, _) | Pred::Member(x, _, at, _) => {
+            if let Some(var) = StmtId::from_local(*x) {
+                collect_access_reads(ssa, &TensorAccess { var, at: at.to_vec() }, found, needs);
+            }
+        }
+        Pred::Exists(_, body, _) => collect_pred_reads(ssa, body, found, needs),
+    }
+}
+
+/// Returns whether loops of a kernel can compute the statement.
+pub(super) fn is_kernel_stmt(ssa: &SsaFunction, stmt: &Statement) -> bool {
+    if stmt.scalar.is_none() || stmt.dims.iter().any(has_reads) {
+        return false;
+    }
+    let (mut plain, mut known) = (true, true);
+    stmt.rhs.for_each_pred(&mut |p| plain &= is_quantifier_free(p));
+    stmt.rhs.for_each_poly(&mut |p| p.for_each_atom(&mut |a| known &= is_evaluable(a)));
+    stmt.rhs.for_each_pred(&mut |p| {
+        p.visit(&mut |p| p.for_each_atom(&mut |a| known &= is_evaluable(a)), &mut |_| {});
+    });
+    // Whatever is read has elements.
+    stmt.rhs.for_each_operand(&mut |v| plain &= ssa.stmts.get(v.0 as usize).is_some_and(|s| s.scalar.is_some()));
+    plain
+        && known
+        && match &stmt.rhs {
+            Rhs::Constant(_) | Rhs::Zero | Rhs::Index(_) | Rhs::Add(_) | Rhs::Map { .. } => true,
+            Rhs::Contract { bound, .. } => !bound.iter().any(has_reads),
+            Rhs::Reduce(r) => {
+                let of = ssa.stmts.get(r.operand.var.0 as usize).and_then(|s| s.scalar);
+                let number = match of {
+                    Some(s @ Scalar::I64) => {
+                        r.reducer.initial_value(s) == r.reducer.empty_result(s) || is_never_empty(ssa, stmt, r)
+                    }
+                    other => matches!(other, Some(Scalar::F64 | Scalar::F32)),
+                };
+                // Of several bound indices another order of loops would choose another of equals.
+                let fits = if r.reducer.is_arg_reduction() { r.bound.len() == 1 } else { r.pred.is_true() };
+                fits && number && !r.bound.iter().any(has_reads)
+            }
+            _ => false,
+        }
+}
+
+/// Has a reduction a term wherever its checks hold? What an integer one begins with is no value of none.
+fn is_never_empty(ssa: &SsaFunction, stmt: &Statement, of: &SsaReduction) -> bool {
+    let mut known = index_context(ssa, &stmt.dims);
+    let checks = stmt.needs.iter().filter_map(|c| ssa.checks.get(*c as usize));
+    let asked = checks.filter(|check| check.guard.is_true() && (check.dims.is_empty() || check.dims == stmt.dims));
+    asked.for_each(|check| known.assume(&check.cond));
+    of.filter.is_true() && of.bound.iter().all(|n| known.implies(&Pred::less(&Poly::default(), n)))
+}
+
+pub(super) fn has_reads(p: &Poly) -> bool {
+    let mut found = false;
+    p.for_each_atom(&mut |a| found |= matches!(a, Atom::Read(..)));
+    found
+}
+
+fn is_evaluable(a: &Atom) -> bool {
+    !matches!(a, Atom::SizeParam(..) | Atom::Arg(..) | Atom::Meta(_) | Atom::Overflow)
+}
+
+/// No relation and no existential.
+fn is_quantifier_free(p: &Pred) -> bool {
+    match p {
+        Pred::And(items) | Pred::Or(items) => items.iter().all(is_quantifier_free),
+        Pred::Member(..) | Pred::Exists(..) => false,
+        Pred::Ge(_) | Pred::Eq(_) | Pred::Ne(_) | Pred::Element(..) => true,
+    }
+}

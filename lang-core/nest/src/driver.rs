@@ -1,0 +1,136 @@
+//! **Driver of the scheduler.** Schedules all that runs of a function: its cases by size, the steps
+//! of each, and recursively the loop bodies that remain statements.
+
+use std::sync::Arc;
+
+use super::loop_nest::is_while_extent;
+use super::{FlattenPolicy, InlineCallees, Prepared, Schedule, Step, in_place_loops, multiversion, prepare, schedule};
+use lang_base::ensure_sufficient_stack;
+use lang_ir::region::SsaLoop;
+use lang_ir::ssa::{Rhs, SsaFunction};
+use lang_sizes::predicate::Pred;
+
+/// A case of a function, with its steps.
+pub struct ScheduledCase {
+    /// The predicate over sizes that selects the case; true if there is only one.
+    pub size_condition: Pred,
+    /// The prepared function.
+    pub prepared: Prepared,
+    /// Its steps.
+    pub schedule: Schedule,
+    /// The loops among the steps, each with the cases of its body.
+    pub loops: Vec<(Arc<SsaLoop>, Vec<ScheduledCase>)>,
+}
+
+impl ScheduledCase {
+    /// Returns the number of a loop.
+    #[must_use]
+    pub fn loop_position(&self, of: &Arc<SsaLoop>) -> Option<usize> {
+        self.loops.iter().position(|(other, _)| Arc::ptr_eq(other, of) || other == of)
+    }
+}
+
+/// Schedules all cases of a function, the one for large sizes first.
+#[must_use]
+pub fn schedule_cases(ssa: &Arc<SsaFunction>, callees: InlineCallees<'_>) -> Vec<ScheduledCase> {
+    let cases = multiversion::feasible_cases(ssa);
+    if cases.is_empty() {
+        return vec![schedule_case(Pred::truth(), ssa, callees)];
+    }
+    let holding = |(p, holds): &(Pred, bool)| if *holds { p.clone() } else { p.negated() };
+    let cases = cases.into_iter().map(|(told, case)| (Pred::all(told.iter().map(holding)), Arc::new(case)));
+    cases.map(|(told, case)| schedule_case(told, &case, callees)).collect()
+}
+
+fn schedule_case(told: Pred, ssa: &Arc<SsaFunction>, callees: InlineCallees<'_>) -> ScheduledCase {
+    let (prepared, schedule, _) = schedule_with_fallback(ssa, callees, LoopForm::Kernels);
+    let mut made = ScheduledCase { size_condition: told, prepared, schedule, loops: Vec::new() };
+    let all = Arc::clone(&made.prepared.ssa);
+    for stmt in &all.stmts {
+        if let Rhs::Loop(of, _) = &stmt.rhs
+            && made.loop_position(of).is_none()
+        {
+            made.loops.push((Arc::clone(of), ensure_sufficient_stack(|| schedule_cases(&of.body, callees))));
+        }
+    }
+    made
+}
+
+/// Does nothing have memory for each iteration of a loop that data end?
+fn has_no_while_storage(steps: &Schedule) -> bool {
+    steps.steps.iter().all(|step| match step {
+        Step::Kernel(kernel, _) => !kernel.storage.iter().any(|place| place.axes.iter().flatten().any(is_while_extent)),
+        Step::Statement(_) | Step::Checks(_) => true,
+    })
+}
+
+/// The watched loops that are steps, as they were.
+fn deferred_loops_as_steps(prepared: &Prepared, all: &Schedule) -> Vec<Arc<SsaLoop>> {
+    let is_step = |of: &Arc<SsaLoop>| {
+        all.steps.iter().any(|step| {
+            let Step::Statement(var) = step else { return false };
+            let rhs = prepared.ssa.stmts.get(var.0 as usize).map(|stmt| &stmt.rhs);
+            matches!(rhs, Some(Rhs::Loop(step, _)) if step == of)
+        })
+    };
+    prepared.deferred_loops.iter().filter(|(_, made)| is_step(made)).map(|(of, _)| Arc::clone(of)).collect()
+}
+
+/// The forms that loops may take. All but the last are valid in kernels only.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum LoopForm {
+    /// Kernels, or statements of kernels.
+    Kernels,
+    /// Statements of kernels.
+    Flattened,
+    /// Separate steps.
+    Steps,
+}
+
+/// Schedules a function, with loops in forms up to `most`. Returns the prepared function, its
+/// steps, and the form of its loops.
+///
+/// If an attempt leaves no valid order, it is repeated with fewer kinds of loops as statements.
+#[must_use]
+pub fn schedule_with_fallback(
+    ssa: &Arc<SsaFunction>,
+    callees: InlineCallees<'_>,
+    most: LoopForm,
+) -> (Prepared, Schedule, LoopForm) {
+    let mut next = (most < LoopForm::Steps).then_some(FlattenPolicy::DeferredChecks(Vec::new()));
+    while let Some(repeated) = next.take() {
+        let mut first = prepare(Arc::clone(ssa), &repeated, callees);
+        let mut steps = schedule(&first);
+        let is_endless = first.flattened_loops.iter().any(|repeat| repeat.while_condition.is_some());
+        if !(first.flattened_loops.is_empty() || steps.is_complete && (!is_endless || has_no_while_storage(&steps))) {
+            next = match repeated {
+                FlattenPolicy::DeferredChecks(_) if !first.deferred_loops.is_empty() => Some(FlattenPolicy::WhileLoops),
+                FlattenPolicy::DeferredChecks(_) | FlattenPolicy::WhileLoops if is_endless => {
+                    Some(FlattenPolicy::Counted)
+                }
+                _ => None,
+            };
+            continue;
+        }
+        let mut are = if first.flattened_loops.is_empty() { LoopForm::Steps } else { LoopForm::Flattened };
+        let bodies = |body: &Arc<SsaFunction>| {
+            let (prepared, steps, _) = ensure_sufficient_stack(|| schedule_with_fallback(body, callees, most));
+            (prepared.ssa, steps)
+        };
+        if most == LoopForm::Kernels
+            && let Some((ssa, with, statements)) = in_place_loops::loops_to_kernels(&first.ssa, &steps, &bodies)
+        {
+            first.loop_body_ranges.extend(statements);
+            (first.ssa, steps, are) = (Arc::new(ssa), with, LoopForm::Kernels);
+        }
+        match (deferred_loops_as_steps(&first, &steps), repeated) {
+            (left, FlattenPolicy::DeferredChecks(known)) if !left.is_empty() => {
+                next = Some(FlattenPolicy::DeferredChecks(known.into_iter().chain(left).collect()));
+            }
+            _ => return (first, steps, are),
+        }
+    }
+    let prepared = prepare(Arc::clone(ssa), &FlattenPolicy::Never, callees);
+    let steps = schedule(&prepared);
+    (prepared, steps, LoopForm::Steps)
+}

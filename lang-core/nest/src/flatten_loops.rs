@@ -1,0 +1,395 @@
+//! **Loop flattening.** A loop whose body consists of element-wise statements and reductions
+//! becomes statements of the enclosing function, with the iteration number as an additional index.
+//! So its statements can fuse with their surroundings, and their elements need no memory.
+//!
+//! A loop-carried value becomes a *state* without that index. It is set before the loop and again
+//! at the end of each iteration. The body reads a copy that is made at the start of each iteration.
+//! If `C` is carried from `I` with next value `N`, the state is `S[i] = I[i]`, then
+//! `S[i] = N[t, i]`, and the copy is `C[t, i] = S[i]`.
+//!
+//! The copies, the body and the states, and all that depends on them, are in one loop over `t`, in
+//! this order ([`Repeat`]). A value that is only added to becomes a sum ([`scatters`]).
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::LoopBodyRanges;
+use super::dependences::has_reads;
+use super::gemm::recognise_products;
+use super::index_util::{indices, is_in_bounds, substitute_access};
+use super::invariant_axes::{eliminate_dead_stmts, remove_invariant_axes};
+use super::loop_nest::WHILE_EXTENT;
+use super::redundant_guards::remove_redundant_guards;
+use super::scatter_reductions::{self, ScatterReduction};
+use super::splice::Splicer;
+use lang_ir::region::{LoopArg, LoopResult, LoopTripCount, SsaLoop};
+use lang_ir::ssa::{Addend, Rhs, SsaFunction, Statement, StmtId, TensorAccess, for_each_poly_read, statement_index};
+use lang_sizes::predicate::{Poly, Pred};
+
+/// Longer bodies stay functions of their own: which statements share loops takes time that grows faster than they do.
+const MAX_FLATTENED_STMTS: usize = 120;
+
+/// A loop-carried state.
+#[derive(Clone, Debug)]
+pub(super) struct CarriedState {
+    /// The initial value, over its own indices.
+    pub(super) init: TensorAccess,
+    /// The next value, over its own indices followed by the iteration number.
+    pub(super) next: TensorAccess,
+    /// The copy for each iteration, which the body reads, and the index of it that is the iteration
+    /// number.
+    pub(super) copy: (StmtId, usize),
+}
+
+impl CarriedState {
+    /// Calls `f` on the operands of the initial value, including those of its indices.
+    pub(super) fn for_each_operand(&self, f: &mut dyn FnMut(StmtId)) {
+        f(self.init.var);
+        self.init.at.iter().for_each(|p| for_each_poly_read(p, f));
+    }
+}
+
+/// A loop that became statements.
+#[derive(Clone, Debug, Default)]
+pub(super) struct FlattenedLoop {
+    /// The statements that must be in one loop over the iterations, in this order.
+    pub(super) order: Vec<StmtId>,
+    /// The index of each statement that is the iteration number.
+    pub(super) iteration_axis: HashMap<StmtId, usize>,
+    /// The states among them.
+    pub(super) states: HashMap<StmtId, CarriedState>,
+    /// The condition for another iteration, for a `while` loop.
+    pub(super) while_condition: Option<StmtId>,
+}
+
+/// Flattens the loops of a function, and `while` loops too if `endless`. Returns the function, the
+/// loops with ordered iterations, and the ranges of body statements, each with the first part of
+/// its loop. `None` if nothing changes.
+pub(super) fn flatten_loops(
+    ssa: &SsaFunction,
+    endless: bool,
+) -> Option<(SsaFunction, Vec<FlattenedLoop>, LoopBodyRanges)> {
+    let mut loops: Vec<(Arc<SsaLoop>, StmtId)> = Vec::new();
+    for (var, stmt) in (0..).map(StmtId).zip(&ssa.stmts) {
+        if let Rhs::Loop(of, _) = &stmt.rhs
+            && !loops.iter().any(|(other, _)| Arc::ptr_eq(other, of) || other == of)
+        {
+            loops.push((Arc::clone(of), var));
+        }
+    }
+    let count = |ssa: &SsaFunction| u32::try_from(ssa.stmts.len()).unwrap_or(u32::MAX);
+    let mut made: Option<SsaFunction> = None;
+    let (mut all, mut bodies) = (Vec::new(), Vec::new());
+    for (of, part) in loops {
+        let before = made.as_ref().unwrap_or(ssa);
+        if let Some((next, repeat)) = flatten_loop(before, &of, all.len(), endless) {
+            bodies.push((count(before)..count(&next), part));
+            made = Some(next);
+            // Where nothing is carried iterations have no order.
+            all.extend((!repeat.states.is_empty()).then_some(repeat));
+        }
+    }
+    let mut made = made?;
+    let mut read: Vec<StmtId> = Vec::new();
+    for state in all.iter().flat_map(|r: &FlattenedLoop| r.states.values()) {
+        state.for_each_operand(&mut |v| read.push(v));
+    }
+    read.extend(all.iter().filter_map(|r| r.while_condition));
+    eliminate_dead_stmts(&mut made, read);
+    Some((made, all, bodies))
+}
+
+/// The function with the statements of a loop instead of its parts.
+fn flatten_loop(ssa: &SsaFunction, of: &SsaLoop, nth: usize, endless: bool) -> Option<(SsaFunction, FlattenedLoop)> {
+    // No two of them have one extent, as they have no loop in common.
+    let extent = Poly::constant(i128::from(WHILE_EXTENT) + i128::try_from(nth).ok()?);
+    let count = match &of.trip_count {
+        LoopTripCount::Fixed(n) => Some(n).filter(|n| !has_reads(n) && indices([*n]).is_empty())?,
+        LoopTripCount::While(_) => Some(&extent).filter(|_| endless && has_only_final_values(ssa, of))?,
+    };
+    let fixed = |n: &Poly| !has_reads(n) && indices([n]).is_empty();
+    if !of.pred.is_true() || !of.batch.iter().all(fixed) || of.sizes.iter().any(has_reads) {
+        return None;
+    }
+    let body = remove_redundant_guards(&of.body).map_or_else(|| Arc::clone(&of.body), Arc::new);
+    let body = remove_invariant_axes(&body).map_or(body, Arc::new);
+    if body.stmts.len() > MAX_FLATTENED_STMTS || !recognise_products(&body).1.is_empty() {
+        return None;
+    }
+    let around: Vec<Poly> = of.batch.iter().chain([count]).cloned().collect();
+    let inside = Splicer::new(ssa, &body, &of.sizes, around);
+    let sums = scatter_reductions::scatter_reductions(ssa, of, &body);
+    let mut repeated = LoopFlattening {
+        splicer: inside,
+        flattened: FlattenedLoop::default(),
+        copies: HashMap::new(),
+        scatter_reductions: sums,
+    };
+    let states = repeated.add_states(of, &body)?;
+    repeated.add_body(of, &body, &states)?;
+    repeated.assign_next_values(of, &body, &states)?;
+    if let LoopTripCount::While(k) = of.trip_count {
+        repeated.flattened.while_condition = Some(*states.get(&k)?);
+    }
+    repeated.replace_parts(of, &body, &states)?;
+    Some((repeated.splicer.ssa, repeated.flattened))
+}
+
+/// Is nothing wanted of a loop that data end but what it carries last? Checks would be asked for iterations that there are not.
+fn has_only_final_values(ssa: &SsaFunction, of: &SsaLoop) -> bool {
+    let parts = ssa.stmts.iter().filter_map(|stmt| match &stmt.rhs {
+        Rhs::Loop(other, part) if **other == *of => Some(part),
+        _ => None,
+    });
+    of.body.checks.is_empty() && parts.into_iter().all(|part| matches!(part, LoopResult::Final(_)))
+}
+
+/// A loop that is put into the function around it. The place has the indices of the batch and the number of the iteration; what
+/// depends on what is carried has all of them.
+struct LoopFlattening {
+    splicer: Splicer,
+    flattened: FlattenedLoop,
+    /// What is carried, as the body reads it, by the input.
+    copies: HashMap<u32, TensorAccess>,
+    /// What is carried and only added to, by the input.
+    scatter_reductions: HashMap<u32, ScatterReduction>,
+}
+
+impl LoopFlattening {
+    /// The states of what is carried, by the input.
+    fn add_states(&mut self, of: &SsaLoop, body: &SsaFunction) -> Option<HashMap<u32, StmtId>> {
+        let mut states = HashMap::new();
+        for ((k, arg), input) in (0..).zip(&of.args).zip(&body.inputs) {
+            let (LoopArg::Carried { .. }, false) = (arg, self.scatter_reductions.contains_key(&k)) else { continue };
+            let own: Vec<Poly> = input.leaf.dims.iter().map(|n| self.splicer.substitution.map_poly(n)).collect();
+            if !own.iter().all(|n| !has_reads(n) && indices([n]).is_empty()) {
+                return None;
+            }
+            let dims: Vec<Poly> = of.batch.iter().cloned().chain(own).collect();
+            let scalar = Some(input.leaf.scalar?);
+            // What it is made of is known when the body is there.
+            let state =
+                self.splicer.push_stmt(Statement { dims, scalar, rhs: Rhs::Zero, needs: Vec::new(), name: None })?;
+            states.insert(k, state);
+        }
+        Some(states)
+    }
+
+    /// The statements of the body.
+    fn add_body(&mut self, of: &SsaLoop, body: &SsaFunction, states: &HashMap<u32, StmtId>) -> Option<()> {
+        // Copies come first, whichever statement reads the input.
+        for ((k, _), input) in (0..).zip(&of.args).zip(&body.inputs) {
+            let Some(state) = states.get(&k) else { continue };
+            let copy = self.add_copy(of, *state)?;
+            self.splicer.bind_integer(input, &copy)?;
+            self.copies.insert(k, copy);
+        }
+        for (arg, input) in of.args.iter().zip(&body.inputs) {
+            if let LoopArg::Captured(of) = arg {
+                self.splicer.bind_integer(input, of)?;
+            }
+        }
+        for (var, stmt) in (0..).map(StmtId).zip(&body.stmts) {
+            let there = match &stmt.rhs {
+                // Nothing reads them.
+                Rhs::Input(k) if self.scatter_reductions.contains_key(k) => TensorAccess { var, at: Vec::new() },
+                Rhs::Update { .. } if self.scatter_reductions.values().any(|sum| sum.update == var) => {
+                    TensorAccess { var, at: Vec::new() }
+                }
+                Rhs::Input(k) => match of.args.get(*k as usize)? {
+                    LoopArg::Carried { .. } => self.copies.get(k)?.clone(),
+                    LoopArg::Captured(given) => {
+                        if !is_in_bounds(&self.splicer.ssa, &self.splicer.enclosing_extents, &Pred::truth(), given)
+                            || given.at.iter().any(has_reads)
+                        {
+                            return None;
+                        }
+                        given.clone()
+                    }
+                },
+                Rhs::Loop(..) | Rhs::Call { .. } | Rhs::Update { .. } | Rhs::Argsort(_) => return None,
+                _ => {
+                    let (there, depends) = self.splicer.splice_stmt(body, stmt)?;
+                    if depends {
+                        self.add_ordered_stmt(there.var, self.splicer.enclosing_extents.len() - 1);
+                    }
+                    there
+                }
+            };
+            self.splicer.substitution.vars.push(there);
+        }
+        Some(())
+    }
+
+    /// What is carried, as the body reads it.
+    fn add_copy(&mut self, of: &SsaLoop, state: StmtId) -> Option<TensorAccess> {
+        let stmt = self.splicer.ssa.stmts.get(state.0 as usize)?;
+        let (batch, own) = stmt.dims.split_at_checked(of.batch.len())?;
+        let dims: Vec<Poly> = self.splicer.enclosing_extents.iter().chain(own).cloned().collect();
+        let at = (0..dims.len())
+            .filter(|k| *k != batch.len())
+            .map(|k| statement_index(k, &Poly::default()).value())
+            .collect();
+        let rhs = Rhs::Contract {
+            bound: Vec::new(),
+            pred: Pred::truth(),
+            neg: false,
+            factors: vec![TensorAccess { var: state, at }],
+        };
+        let copy =
+            self.splicer.push_stmt(Statement { dims, scalar: stmt.scalar, rhs, needs: Vec::new(), name: None })?;
+        self.add_ordered_stmt(copy, of.batch.len());
+        Some(TensorAccess { var: copy, at: self.splicer.substitution.outer_indices() })
+    }
+
+    fn add_ordered_stmt(&mut self, var: StmtId, axis: usize) {
+        self.splicer.dependent_vars.insert(var);
+        self.flattened.order.push(var);
+        self.flattened.iteration_axis.insert(var, axis);
+    }
+
+    /// States are what comes next, behind the body.
+    fn assign_next_values(&mut self, of: &SsaLoop, body: &SsaFunction, states: &HashMap<u32, StmtId>) -> Option<()> {
+        let (batch, outer) = (of.batch.len(), self.splicer.enclosing_extents.len());
+        for (k, arg) in (0..).zip(&of.args) {
+            let LoopArg::Carried { init, next } = arg else { continue };
+            let (Some(state), false) = (states.get(&k).copied(), self.scatter_reductions.contains_key(&k)) else {
+                continue;
+            };
+            let all = self.splicer.ssa.stmts.get(state.0 as usize)?.dims.len();
+            let (_, output) = body.outputs.get(*next as usize)?;
+            let own: Vec<Poly> =
+                (outer..outer + all - batch).map(|k| statement_index(k, &Poly::default()).value()).collect();
+            let next = self.splicer.substitution.map_access_at(*output, own);
+            // The number of the iteration comes last.
+            let values: Vec<Poly> = (0..=all)
+                .map(|k| match k {
+                    k if k < batch => k,
+                    k if k == batch => all,
+                    k => k - 1,
+                })
+                .map(|k| statement_index(k, &Poly::default()).value())
+                .collect();
+            let next = substitute_access(&next, &values);
+            let own = (batch..all).map(|k| statement_index(k, &Poly::default()).value());
+            let init = TensorAccess { var: init.var, at: init.at.iter().cloned().chain(own).collect() };
+            let rhs = Rhs::Contract {
+                bound: self.splicer.enclosing_extents.get(batch..)?.to_vec(),
+                pred: Pred::truth(),
+                neg: false,
+                factors: vec![next.clone()],
+            };
+            self.splicer.ssa.stmts.get_mut(state.0 as usize)?.rhs = rhs;
+            self.add_ordered_stmt(state, all);
+            let copy = (self.copies.get(&k)?.var, batch);
+            self.flattened.states.insert(state, CarriedState { init, next, copy });
+        }
+        Some(())
+    }
+
+    /// What is read of the loop.
+    fn replace_parts(&mut self, of: &SsaLoop, body: &SsaFunction, states: &HashMap<u32, StmtId>) -> Option<()> {
+        let (batch, outer) = (of.batch.len(), self.splicer.enclosing_extents.len());
+        let mut whole = Vec::new();
+        for check in &body.needs {
+            whole.push(self.splicer.splice_check(body, *check)?);
+        }
+        let count = self.splicer.enclosing_extents.get(batch)?.clone();
+        for k in 0..self.splicer.first_new_stmt {
+            let stmt = self.splicer.ssa.stmts.get(k)?;
+            if let Some(copy) = self.copy_for_scan(of, body, stmt) {
+                let own = (outer..stmt.dims.len()).map(|k| statement_index(k, &Poly::default()).value());
+                let copy = TensorAccess { var: copy.var, at: copy.at.iter().cloned().chain(own).collect() };
+                self.splicer.ssa.stmts.get_mut(k)?.rhs =
+                    Rhs::Contract { bound: Vec::new(), pred: Pred::truth(), neg: false, factors: vec![copy] };
+            }
+        }
+        for k in 0..self.splicer.first_new_stmt {
+            let stmt = self.splicer.ssa.stmts.get(k)?;
+            let Rhs::Loop(other, part) = &stmt.rhs else { continue };
+            if **other != *of {
+                continue;
+            }
+            let all = stmt.dims.len();
+            let at =
+                |range: std::ops::Range<usize>| range.map(|k| statement_index(k, &Poly::default()).value()).collect();
+            if let LoopResult::Final(last) = part
+                && let Some(sum) = self.scatter_reductions.get(last)
+            {
+                let (init, dims, needs) =
+                    (of.args.get(*last as usize)?.access().clone(), stmt.dims.clone(), stmt.needs.clone());
+                let added = sum.add_sum(&mut self.splicer, body, &dims)?;
+                let own = (batch..all).map(|k| statement_index(k, &Poly::default()).value());
+                let init = TensorAccess { var: init.var, at: init.at.iter().cloned().chain(own).collect() };
+                let item = |of: TensorAccess| Addend { neg: false, pred: Pred::truth(), operand: of };
+                let slot = self.splicer.ssa.stmts.get_mut(k)?;
+                slot.rhs = Rhs::Add(vec![item(init), item(added)]);
+                slot.needs = needs.into_iter().chain(whole.iter().copied()).collect();
+                continue;
+            }
+            let (of, pred) = match part {
+                LoopResult::Final(k) => (TensorAccess { var: *states.get(k)?, at: at(0..all) }, Pred::truth()),
+                LoopResult::PerIteration(k) => {
+                    let (_, output) = body.outputs.get(*k as usize)?;
+                    let of = self.splicer.substitution.map_access_at(*output, at(outer..all));
+                    let same = stmt.dims.get(batch) == Some(&count);
+                    let runs = Pred::less(&statement_index(batch, &Poly::default()).value(), &count);
+                    (of, if same { Pred::truth() } else { runs })
+                }
+                LoopResult::Checkpoint(_) | LoopResult::TripCount => return None,
+            };
+            let mut needs = stmt.needs.clone();
+            needs.extend(whole.iter().filter(|c| !stmt.needs.contains(c)));
+            let rhs = Rhs::Contract { bound: Vec::new(), pred, neg: false, factors: vec![of] };
+            let slot = self.splicer.ssa.stmts.get_mut(k)?;
+            slot.rhs = rhs;
+            slot.needs = needs;
+        }
+        Some(())
+    }
+
+    /// What is carried, if a statement is this for every iteration: `[t == 0] · I + [t != 0] · N[t - 1]`.
+    fn copy_for_scan(&self, of: &SsaLoop, body: &SsaFunction, stmt: &Statement) -> Option<&TensorAccess> {
+        let batch = of.batch.len();
+        let Rhs::Add(items) = &stmt.rhs else { return None };
+        let ([first, rest], true) =
+            (items.as_slice(), stmt.dims.get(..=batch) == Some(&*self.splicer.enclosing_extents))
+        else {
+            return None;
+        };
+        let number = statement_index(batch, &Poly::default()).value();
+        let asked = first.pred == Pred::zero(&number) && rest.pred == Pred::nonzero(&number);
+        let Rhs::Loop(other, LoopResult::PerIteration(output)) =
+            &self.splicer.ssa.stmts.get(rest.operand.var.0 as usize)?.rhs
+        else {
+            return None;
+        };
+        let mut at = (0..stmt.dims.len()).map(|k| statement_index(k, &Poly::default()).value()).collect::<Vec<Poly>>();
+        let own: Vec<Poly> = at.iter().take(batch).chain(at.iter().skip(batch + 1)).cloned().collect();
+        *at.get_mut(batch)? = number.add_constant(-1);
+        if !asked || first.neg || rest.neg || **other != *of || rest.operand.at != at {
+            return None;
+        }
+        let init = through_views(&self.splicer.ssa, &first.operand);
+        let is_this = |arg: &LoopArg| {
+            let LoopArg::Carried { init: of, next } = arg else { return false };
+            let from = TensorAccess { var: of.var, at: of.at.iter().chain(own.iter().skip(batch)).cloned().collect() };
+            let output_of = |k: &u32| body.outputs.get(*k as usize).map(|(_, var)| *var);
+            output_of(next) == output_of(output) && through_views(&self.splicer.ssa, &from) == init
+        };
+        let k = of.args.iter().position(is_this)?;
+        self.copies.get(&u32::try_from(k).ok()?)
+    }
+}
+
+/// What an element is that others only pass on.
+fn through_views(ssa: &SsaFunction, of: &TensorAccess) -> TensorAccess {
+    let mut of = of.clone();
+    while let Some(Rhs::Contract { bound, pred, neg: false, factors }) =
+        ssa.stmts.get(of.var.0 as usize).map(|s| &s.rhs)
+        && let ([one], true, true) = (factors.as_slice(), bound.is_empty(), pred.is_true())
+    {
+        of = substitute_access(one, &of.at);
+    }
+    of
+}

@@ -1,0 +1,286 @@
+//! **Hoisting of gathers and scatters** out of products. A factor that is read at data-dependent
+//! indices is gathered once for those indices, apart from the other indices of the product. Terms
+//! that are added at data-dependent indices are summed over the other indices first.
+//!
+//! `Y[i] = Σ j: A[P[j]] · B[i, j]` becomes `T[j] = A[P[j]]` and `Y[i] = Σ j: T[j] · B[i, j]`.
+//! `Y[p] = Σ i, j: [p == P[j]] · A[i] · B[j]` becomes `T[j] = Σ i: A[i] · B[j]` and
+//! `Y[p] = Σ j: [p == P[j]] · T[j]`. New statements are appended, so existing numbers stay valid.
+
+use std::collections::HashMap;
+
+use super::dependences::has_reads;
+use super::index_util::{indices, is_in_bounds, pred_indices, renumbering, substitute_access};
+use super::is_trivial;
+use lang_ir::ssa::{
+    Rhs, SsaFunction, Statement, StmtId, TensorAccess, for_each_pred_read, statement_index, substitute_indices,
+};
+use lang_sizes::predicate::{Poly, Pred};
+
+/// Applies the pass to a function; `None` if nothing changes.
+pub(super) fn hoist_gathers(ssa: &SsaFunction) -> Option<SsaFunction> {
+    if !ssa.stmts.iter().any(|stmt| GuardedProduct::from_stmt(stmt).is_some_and(|p| p.is_data_dependent())) {
+        return None;
+    }
+    let mut made = GatherHoisting { ssa: ssa.clone(), gathers: HashMap::new() };
+    // What is new may be taken apart again, and has fewer indices that data tell.
+    let mut k = 0;
+    while k < made.ssa.stmts.len() {
+        made.presum_scatter(k);
+        made.gather_factors(k);
+        k += 1;
+    }
+    (made.ssa.stmts.len() > ssa.stmts.len()).then_some(made.ssa)
+}
+
+/// `± Σ s: [p] · X₀[a₀] · X₁[a₁]`
+struct GuardedProduct<'s> {
+    stmt: &'s Statement,
+    bound: &'s [Poly],
+    pred: &'s Pred,
+    neg: bool,
+    factors: &'s [TensorAccess],
+}
+
+impl<'s> GuardedProduct<'s> {
+    fn from_stmt(stmt: &'s Statement) -> Option<Self> {
+        let Rhs::Contract { bound, pred, neg, factors } = &stmt.rhs else { return None };
+        Some(Self { stmt, bound, pred, neg: *neg, factors })
+    }
+
+    fn is_data_dependent(&self) -> bool {
+        let mut asks = false;
+        for_each_pred_read(self.pred, &mut |_| asks = true);
+        asks || self.factors.iter().any(|f| f.at.iter().any(has_reads))
+    }
+
+    /// The extents of all its indices.
+    fn extents(&self) -> Vec<Poly> {
+        self.stmt.dims.iter().chain(self.bound).cloned().collect()
+    }
+}
+
+struct GatherHoisting {
+    ssa: SsaFunction,
+    /// What is fetched already: extents, where, and what.
+    gathers: HashMap<(Vec<Poly>, Pred, TensorAccess), StmtId>,
+}
+
+impl GatherHoisting {
+    fn push_stmt(&mut self, stmt: Statement) -> StmtId {
+        let var = StmtId(u32::try_from(self.ssa.stmts.len()).unwrap_or(u32::MAX));
+        self.ssa.stmts.push(stmt);
+        var
+    }
+
+    fn replace_rhs(&mut self, k: usize, rhs: Rhs) {
+        self.ssa.stmts.get_mut(k).into_iter().for_each(|stmt| stmt.rhs = rhs.clone());
+    }
+
+    /// Terms that are added where data tell: first those that are added at the same place.
+    fn presum_scatter(&mut self, k: usize) {
+        let Some((first, rest)) =
+            self.ssa.stmts.get(k).and_then(|stmt| split_scatter(&self.ssa, &GuardedProduct::from_stmt(stmt)?))
+        else {
+            return;
+        };
+        let var = self.push_stmt(first);
+        self.replace_rhs(k, rest(var));
+    }
+
+    /// Factors that are read where data tell: once for all indices that these data do not have.
+    fn gather_factors(&mut self, k: usize) {
+        let Some(product) = self.ssa.stmts.get(k).and_then(GuardedProduct::from_stmt).filter(|p| p.factors.len() == 2)
+        else {
+            return;
+        };
+        let found: Vec<Option<(Statement, Vec<Poly>)>> =
+            product.factors.iter().map(|f| gather_of_factor(&self.ssa, &product, f)).collect();
+        let mut rhs = product.stmt.rhs.clone();
+        for (nth, found) in found.into_iter().enumerate() {
+            let (Some((stmt, at)), Rhs::Contract { factors, .. }) = (found, &mut rhs) else { continue };
+            let Rhs::Contract { pred, factors: of, .. } = &stmt.rhs else { continue };
+            let Some(of) = of.first() else { continue };
+            let key = (stmt.dims.clone(), pred.clone(), of.clone());
+            let var = match self.gathers.get(&key) {
+                Some(var) => *var,
+                None => {
+                    let var = self.push_stmt(stmt.clone());
+                    self.gathers.insert(key, var);
+                    var
+                }
+            };
+            if let Some(same) = self.ssa.stmts.get_mut(var.0 as usize) {
+                let new: Vec<u32> = stmt.needs.iter().copied().filter(|c| !same.needs.contains(c)).collect();
+                same.needs.extend(new);
+            }
+            factors.get_mut(nth).into_iter().for_each(|slot| *slot = TensorAccess { var, at: at.clone() });
+        }
+        self.replace_rhs(k, rhs);
+    }
+}
+
+/// A statement that sums over the bound indices that do not tell the place, and what then adds its elements there.
+fn split_scatter(
+    ssa: &SsaFunction,
+    product: &GuardedProduct<'_>,
+) -> Option<(Statement, impl Fn(StmtId) -> Rhs + use<>)> {
+    let (extents, free) = (product.extents(), product.stmt.dims.len());
+    let conjuncts = product.pred.conjuncts();
+    let (slot, place, told, equation) = (0..free).find_map(|slot| {
+        let atom = statement_index(slot, &Poly::default()).atom();
+        let told = conjuncts.iter().enumerate().filter_map(|(c, p)| Some((c, p.solve_for(&atom)?)));
+        let (equation, told) = told.into_iter().find(|(_, value)| has_reads(value))?;
+        let by = indices([&told]);
+        Some((slot, told, by, equation))
+    })?;
+    let others: Vec<&Pred> =
+        conjuncts.iter().enumerate().filter(|(c, _)| *c != equation).map(|(_, conjunct)| conjunct).collect();
+    let mentioned = others.iter().any(|p| pred_indices(p).contains(&slot));
+    if told.contains(&slot) || mentioned || indices(product.factors.iter().flat_map(|f| &f.at)).contains(&slot) {
+        return None;
+    }
+    let (telling, summed): (Vec<usize>, Vec<usize>) = (free..extents.len()).partition(|j| told.contains(j));
+    if !has_long_extent(&extents, &summed) || extents.iter().any(|n| !indices([n]).is_empty()) {
+        return None;
+    }
+    let kept: Vec<usize> = (0..free).filter(|j| *j != slot).chain(telling.iter().copied()).collect();
+    let inner: Vec<usize> = kept.iter().chain(&summed).copied().collect();
+    let of = |which: &[usize]| which.iter().filter_map(|j| extents.get(*j).cloned()).collect::<Vec<Poly>>();
+    let renumbered = renumbering(&inner, extents.len());
+    let here = |p: &Poly| substitute_indices(p, &renumbered);
+    let factors: Vec<TensorAccess> = product.factors.iter().map(|f| substitute_access(f, &renumbered)).collect();
+    let mut pred = Pred::all(others.iter().map(|p| p.map(&here)));
+    // A factor may be read in bounds only because the place where its term is added is there.
+    let inner_extents = of(&inner);
+    if !factors.iter().all(|f| is_in_bounds(ssa, &inner_extents, &pred, f)) {
+        pred = pred.and(&Pred::in_range(&here(&place), extents.get(slot)?));
+    }
+    let first = Statement {
+        dims: of(&kept),
+        scalar: product.stmt.scalar,
+        rhs: Rhs::Contract { bound: of(&summed), pred, neg: false, factors },
+        needs: product.stmt.needs.clone(),
+        name: None,
+    };
+    let outer: Vec<usize> = (0..free).chain(telling.iter().copied()).collect();
+    let renumbered = renumbering(&outer, extents.len());
+    let here = |p: &Poly| substitute_indices(p, &renumbered);
+    let without = |p: &&Pred| pred_indices(p).iter().all(|j| !summed.contains(j));
+    let pred = Pred::all(conjuncts.iter().filter(without).map(|p| p.map(&here)));
+    let at: Vec<Poly> = kept.iter().filter_map(|j| renumbered.get(*j).cloned()).collect();
+    let (bound, neg) = (of(&telling), product.neg);
+    Some((first, move |var| Rhs::Contract {
+        bound: bound.clone(),
+        pred: pred.clone(),
+        neg,
+        factors: vec![TensorAccess { var, at: at.clone() }],
+    }))
+}
+
+/// A statement that is what this factor reads, and at which of its indices it is read then.
+fn gather_of_factor(
+    ssa: &SsaFunction,
+    product: &GuardedProduct<'_>,
+    factor: &TensorAccess,
+) -> Option<(Statement, Vec<Poly>)> {
+    let source = ssa.stmts.get(factor.var.0 as usize).filter(|stmt| !is_trivial(&stmt.rhs))?;
+    if !factor.at.iter().any(has_reads) {
+        return None;
+    }
+    let extents = product.extents();
+    let own = indices(&factor.at);
+    let (own, others): (Vec<usize>, Vec<usize>) = (0..extents.len()).partition(|j| own.contains(j));
+    // It reads what the product reads, and nothing else.
+    let tells = |p: &Pred| pred_indices(p).iter().all(|j| own.contains(j));
+    if !has_long_extent(&extents, &others)
+        || !product.pred.conjuncts().iter().all(tells)
+        || extents.iter().any(|n| !indices([n]).is_empty())
+    {
+        return None;
+    }
+    let renumbered = renumbering(&own, extents.len());
+    let there = others.iter().filter_map(|j| extents.get(*j)).map(|n| Pred::less(&Poly::default(), n));
+    let pred = product.pred.conjuncts().iter().map(|p| p.map(&|p| substitute_indices(p, &renumbered)));
+    let stmt = Statement {
+        dims: own.iter().filter_map(|j| extents.get(*j).cloned()).collect(),
+        scalar: source.scalar,
+        rhs: Rhs::Contract {
+            bound: Vec::new(),
+            pred: Pred::all(pred.chain(there)),
+            neg: false,
+            factors: vec![substitute_access(factor, &renumbered)],
+        },
+        needs: product.stmt.needs.clone(),
+        name: None,
+    };
+    Some((stmt, own.iter().map(|j| statement_index(*j, &Poly::default()).value()).collect()))
+}
+
+/// Is there more than a few iterations of these indices, as far as their extents tell?
+fn has_long_extent(extents: &[Poly], which: &[usize]) -> bool {
+    which.iter().filter_map(|j| extents.get(*j)).any(|n| n.as_constant().is_none_or(|n| n > 4))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use lang_reader::read_ssa;
+
+    /// The statement `X3`, and what it becomes.
+    #[track_caller]
+    fn check(stmt: &str, expected: &[&str]) {
+        let text = format!(
+            "ssa f[n, m](x: [m]f64, p: [n]i64, b: [n, n]f64) -> [n]f64 =
+  X0[i0 < m]: f64 = input x
+  X1[i0 < n]: i64 = input p
+  X2[i0 < n, i1 < n]: f64 = input b
+  {stmt}
+  out X3
+"
+        );
+        let ssa = read_ssa("a.iv", &text).unwrap_or_else(|why| panic!("{why}\n{text}"));
+        let text = hoist_gathers(&ssa).unwrap_or(ssa).to_string();
+        let lines: Vec<&str> =
+            text.lines().map(str::trim).skip(4).take_while(|line| !line.starts_with("out")).collect();
+        assert_eq!(lines, expected);
+    }
+
+    #[test]
+    fn what_is_read_where_data_tell_is_fetched_once() {
+        check(
+            "X3[i0 < n]: f64 = sum i1 < n: [i1 + 1 < n] * X0[X1[i1]] * X2[i0, i1]",
+            &[
+                "X3[i0 < n]: f64 = sum i1 < n: [i1 + 1 < n] * X4[i1] * X2[i0, i1]",
+                "X4[i0 < n]: f64 = [i0 + 1 < n && 0 < n] * X0[X1[i0]]",
+            ],
+        );
+        // It would be read where the product does not read it.
+        let by_other = "X3[i0 < n]: f64 = sum i1 < n: [i0 < i1] * X0[X1[i1]] * X2[i0, i1]";
+        check(by_other, &[by_other]);
+        // There is nothing that it is read again for.
+        let all = "X3[i0 < n]: f64 = X0[X1[i0]] * X2[i0, i0]";
+        check(all, &[all]);
+    }
+
+    #[test]
+    fn terms_of_one_place_that_data_tell_are_summed_first() {
+        check(
+            "X3[i0 < m]: f64 = sum i1 < n, i2 < n: [i0 == X1[i2] && i1 < i2] * X2[i1, i2]",
+            &[
+                "X3[i0 < m]: f64 = sum i1 < n: [i0 == X1[i1]] * X4[i1]",
+                "X4[i0 < n]: f64 = sum i1 < n: [i1 < i0] * X2[i1, i0]",
+            ],
+        );
+        // A factor at that place is there only if the place is.
+        check(
+            "X3[i0 < n]: f64 = sum i1 < n, i2 < n: [i0 == X1[i2]] * X2[i1, X1[i2]]",
+            &[
+                "X3[i0 < n]: f64 = sum i1 < n: [i0 == X1[i1]] * X4[i1]",
+                "X4[i0 < n]: f64 = sum i1 < n: [X1[i0] < n && 0 <= X1[i0]] * X2[i1, X1[i0]]",
+            ],
+        );
+        // Each is at a place of its own.
+        let all = "X3[i0 < m]: f64 = sum i1 < n: [i0 == X1[i1]] * X2[i1, i1]";
+        check(all, &[all]);
+    }
+}

@@ -1,0 +1,199 @@
+//! **Inlining of batched calls**, such as a Jacobian for each element of an array. The callee's
+//! statements replace the call, so that they share loops and their elements need no memory.
+//! `norm/inline.rs` also limits the length of inlined functions when it builds their form; its
+//! limit concerns the size of the text.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::dependences::has_reads;
+use super::invariant_axes::remove_invariant_axes;
+use super::redundant_guards::remove_redundant_guards;
+use super::splice::Splicer;
+use lang_base::ensure_sufficient_stack;
+use lang_ir::core::FunctionKey;
+use lang_ir::inline_map::InlineMap;
+use lang_ir::ssa::{
+    Rhs, SsaFunction, Statement, StmtId, TensorAccess, for_each_poly_read, for_each_pred_read, statement_index,
+};
+use lang_sizes::predicate::{Poly, Pred};
+
+/// Returns the form of a callee.
+pub type InlineCallees<'c> = &'c dyn Fn(&Arc<FunctionKey>) -> Option<Arc<SsaFunction>>;
+
+/// A function is not made longer than this: which statements share loops takes time that grows faster than they do.
+const MAX_INLINED_STMTS: usize = 600;
+
+/// Calls stand in one another no deeper than this.
+const MAX_CALL_DEPTH: usize = 16;
+
+/// Inlines the batched calls of a function. Returns it, and for each statement the original one
+/// that it implements: for an inlined statement its call. `None` if nothing changes.
+pub(super) fn inline_batched_calls(
+    ssa: &SsaFunction,
+    callees: InlineCallees<'_>,
+) -> Option<(SsaFunction, Vec<StmtId>)> {
+    let mut pass = CallInlining { callees, call_free_forms: HashMap::new() };
+    let mut made: Option<SsaFunction> = None;
+    let mut made_of: Vec<StmtId> = (0..).map(StmtId).take(ssa.stmts.len()).collect();
+    for k in (0..).take(ssa.stmts.len()) {
+        let now = made.as_ref().unwrap_or(ssa);
+        if let Some(stmt) = now.stmts.get(k as usize)
+            && matches!(stmt.rhs, Rhs::Call { batch, .. } if batch > 0)
+        {
+            made = pass.inline_call(now, stmt, MAX_CALL_DEPTH).or(made);
+            made_of.resize(made.as_ref().map_or(made_of.len(), |made| made.stmts.len()), StmtId(k));
+        }
+    }
+    Some((made?, made_of))
+}
+
+struct CallInlining<'c> {
+    callees: InlineCallees<'c>,
+    /// What is called, without calls in it; `None` where it has calls that cannot be put.
+    call_free_forms: HashMap<Arc<FunctionKey>, Option<Arc<SsaFunction>>>,
+}
+
+impl CallInlining<'_> {
+    /// A function without calls. Found out once: functions call one another in more ways than there are functions.
+    fn call_free_form(&mut self, callee: &Arc<FunctionKey>, deepest: usize) -> Option<Arc<SsaFunction>> {
+        if let Some(known) = self.call_free_forms.get(callee) {
+            return known.clone();
+        }
+        let made = ensure_sufficient_stack(|| self.inline_nested_calls(callee, deepest));
+        self.call_free_forms.insert(Arc::clone(callee), made.clone());
+        made
+    }
+
+    fn inline_nested_calls(&mut self, callee: &Arc<FunctionKey>, deepest: usize) -> Option<Arc<SsaFunction>> {
+        let body = (self.callees)(callee).filter(|body| !body.is_opaque)?;
+        let mut made: Option<SsaFunction> = None;
+        for k in 0..body.stmts.len() {
+            let now = made.as_ref().unwrap_or(&body);
+            let stmt = now.stmts.get(k)?;
+            if matches!(stmt.rhs, Rhs::Call { .. }) {
+                made = Some(self.inline_call(now, stmt, deepest)?);
+            }
+        }
+        let body = match made {
+            Some(made) => Arc::new(sort_topologically(&made)?.0),
+            None => body,
+        };
+        let body = remove_redundant_guards(&body).map_or(body, Arc::new);
+        Some(remove_invariant_axes(&body).map_or(body, Arc::new))
+    }
+
+    /// The function with what this statement calls in the place of all parts of the call.
+    fn inline_call(&mut self, ssa: &SsaFunction, call: &Statement, deepest: usize) -> Option<SsaFunction> {
+        let Rhs::Call { callee, sizes, batch, .. } = &call.rhs else { return None };
+        let around = call.dims.get(..*batch as usize)?;
+        if around.iter().chain(sizes).any(has_reads) {
+            return None;
+        }
+        let body = self.call_free_form(callee, deepest.checked_sub(1)?)?;
+        splice_callee(ssa, call, around, &body)
+    }
+}
+
+/// The function with a body in the place of all parts of a call.
+fn splice_callee(ssa: &SsaFunction, call: &Statement, around: &[Poly], body: &SsaFunction) -> Option<SsaFunction> {
+    let Rhs::Call { callee, sizes, pred, args, batch, .. } = &call.rhs else { return None };
+    if ssa.stmts.len() + body.stmts.len() > MAX_INLINED_STMTS {
+        return None;
+    }
+    let mut inside = Splicer::new(ssa, body, sizes, around.to_vec());
+    inside.enclosing_guard = pred.clone();
+    // Inputs are passed in their order, but for what all can see.
+    let mut passed = args.iter();
+    let mut inputs: Vec<Option<&TensorAccess>> = Vec::new();
+    for input in &body.inputs {
+        let arg = if input.source.is_passed() { Some(passed.next()?) } else { None };
+        if let Some(arg) = arg {
+            inside.bind_integer(input, arg)?;
+        }
+        inputs.push(arg);
+    }
+    for stmt in &body.stmts {
+        let there = match &stmt.rhs {
+            Rhs::Input(k) => (*inputs.get(*k as usize)?)?.clone(),
+            _ => inside.splice_stmt(body, stmt)?.0,
+        };
+        inside.substitution.vars.push(there);
+    }
+    let mut whole = Vec::new();
+    for check in &body.needs {
+        whole.push(inside.splice_check(body, *check)?);
+    }
+    for k in 0..inside.first_new_stmt {
+        let stmt = inside.ssa.stmts.get(k)?;
+        let Rhs::Call { callee: other, sizes: of, pred: p, args: given, batch: n, result_index: part } = &stmt.rhs
+        else {
+            continue;
+        };
+        let same = other == callee && of == sizes && p == pred && given == args && n == batch;
+        if !same || stmt.dims.get(..*batch as usize) != Some(around) {
+            continue;
+        }
+        let (_, output) = body.outputs.get(*part as usize)?;
+        let own = (around.len()..stmt.dims.len()).map(|k| statement_index(k, &Poly::default()).value()).collect();
+        let of = inside.substitution.map_access_at(*output, own);
+        let mut needs = stmt.needs.clone();
+        needs.extend(whole.iter().filter(|c| !stmt.needs.contains(c)));
+        let rhs = Rhs::Contract { bound: Vec::new(), pred: pred.clone(), neg: false, factors: vec![of] };
+        let slot = inside.ssa.stmts.get_mut(k)?;
+        slot.rhs = rhs;
+        slot.needs = needs;
+    }
+    Some(inside.ssa)
+}
+
+/// Sorts the statements of a function so that each follows those that it reads. Returns it, and the
+/// old number of each statement.
+pub(super) fn sort_topologically(ssa: &SsaFunction) -> Option<(SsaFunction, Vec<usize>)> {
+    let mut order: Vec<usize> = Vec::new();
+    let mut seen = vec![false; ssa.stmts.len()];
+    for k in 0..ssa.stmts.len() {
+        let mut open = vec![(k, false)];
+        while let Some((k, ready)) = open.pop() {
+            if ready {
+                order.push(k);
+                continue;
+            }
+            if std::mem::replace(seen.get_mut(k)?, true) {
+                continue;
+            }
+            open.push((k, true));
+            let stmt = ssa.stmts.get(k)?;
+            let mut see = |v: StmtId| open.push((v.0 as usize, false));
+            stmt.rhs.for_each_operand(&mut see);
+            stmt.dims.iter().for_each(|n| for_each_poly_read(n, &mut see));
+            for check in stmt.needs.iter().filter_map(|c| ssa.checks.get(*c as usize)) {
+                check.dims.iter().for_each(|n| for_each_poly_read(n, &mut see));
+                [&check.guard, &check.cond].into_iter().for_each(|p| for_each_pred_read(p, &mut see));
+            }
+        }
+    }
+    let mut vars: Vec<TensorAccess> = vec![TensorAccess { var: StmtId(0), at: Vec::new() }; ssa.stmts.len()];
+    for (new, old) in (0..).zip(&order) {
+        vars.get_mut(*old)?.var = StmtId(new);
+    }
+    let put = InlineMap { locals: HashMap::new(), vars, outer_rank: 0 };
+    let (access, poly, pred) =
+        (|a: &TensorAccess| put.map_access(a), |p: &Poly| put.map_poly(p), |p: &Pred| put.map_pred(p));
+    let mut made = ssa.clone();
+    made.stmts.clear();
+    for old in &order {
+        let stmt = ssa.stmts.get(*old)?;
+        let dims = stmt.dims.iter().map(poly).collect();
+        made.stmts.push(Statement { dims, rhs: stmt.rhs.map(&mut |a| access(a), &poly, &pred), ..stmt.clone() });
+    }
+    for check in &mut made.checks {
+        check.dims = check.dims.iter().map(poly).collect();
+        (check.guard, check.cond) = (pred(&check.guard), pred(&check.cond));
+    }
+    for (leaf, var) in &mut made.outputs {
+        leaf.dims = leaf.dims.iter().map(poly).collect();
+        *var = put.map_access_at(*var, Vec::new()).var;
+    }
+    Some((made, order))
+}

@@ -1,0 +1,274 @@
+//! **Elimination of invariant axes.** Removes an axis of a statement if its elements do not depend
+//! on the index.
+//!
+//! A predicate that all readers already imply need not be repeated. In
+//! `Y[i] = Σ j: [j < i] · A[i, j] · X[i, j]` with `X[i, j] = [j < i] · B[j]`, the elements of `X`
+//! are those of `B` for every `i`. Statements that become equal are merged, and dead ones are
+//! removed. Axes are also shortened to the extent that is read.
+
+use std::collections::HashMap;
+
+use super::index_util::{
+    as_index, index_context, indices, is_in_bounds, pred_indices, renumbering, substitute_access, substitute_pred,
+};
+use lang_ir::ssa::{
+    Addend, Rhs, SsaFunction, Statement, StmtId, TensorAccess, for_each_poly_read, for_each_pred_read,
+    substitute_indices,
+};
+use lang_sizes::predicate::{Poly, Pred};
+
+/// Applies the pass to a function; `None` if nothing changes.
+pub(super) fn remove_invariant_axes(ssa: &SsaFunction) -> Option<SsaFunction> {
+    let mut made = forward_truth_views(ssa);
+    for k in 0..ssa.stmts.len() {
+        // What has lost an axis may lose another.
+        while let Some(next) = remove_axis(made.as_ref().unwrap_or(ssa), k) {
+            made = Some(next);
+        }
+    }
+    for k in (0..ssa.stmts.len()).rev() {
+        made = shorten_axes(made.as_ref().unwrap_or(ssa), k).or(made);
+    }
+    let mut made = made?;
+    merge_equal_stmts(&mut made);
+    eliminate_dead_stmts(&mut made, []);
+    Some(made)
+}
+
+/// The function with questions asked of what views of truth values show, which has fewer axes.
+fn forward_truth_views(ssa: &SsaFunction) -> Option<SsaFunction> {
+    let shown = |of: &TensorAccess| {
+        let stmt = ssa.stmts.get(of.var.0 as usize).filter(|stmt| stmt.needs.is_empty())?;
+        match &stmt.rhs {
+            Rhs::Contract { bound, pred, neg: false, factors } if bound.is_empty() && pred.is_true() => {
+                let [one] = factors.as_slice() else { return None };
+                Some(TensorAccess { var: one.var, at: one.at.iter().map(|p| substitute_indices(p, &of.at)).collect() })
+            }
+            _ => None,
+        }
+    };
+    let asked = |p: &Pred| {
+        p.replace_opaque(&|x| {
+            let first =
+                TensorAccess { var: StmtId::from_local(x.source).filter(|_| x.is_array)?, at: x.indices.to_vec() };
+            let last = std::iter::successors(shown(&first), shown).last()?;
+            Some(Pred::Element(last.var.local(), last.var.name(), last.at.into(), true))
+        })
+    };
+    let mut made = ssa.clone();
+    let mut changed = false;
+    for (stmt, before) in made.stmts.iter_mut().zip(&ssa.stmts) {
+        let mut opaque = false;
+        before.rhs.for_each_pred(&mut |p| opaque |= p.depends_on_data());
+        if opaque {
+            stmt.rhs = before.rhs.map(&mut TensorAccess::clone, &Poly::clone, &asked);
+            changed |= stmt.rhs != before.rhs;
+        }
+    }
+    changed.then_some(made)
+}
+
+/// One place where a statement is read.
+struct ElementRead {
+    /// The extents of the reader's indices.
+    dims: Vec<Poly>,
+    /// Where it is read.
+    pred: Pred,
+    at: Vec<Poly>,
+}
+
+/// Where elements of a statement are read; `None` if it is read in another way too.
+fn element_reads(ssa: &SsaFunction, var: StmtId) -> Option<Vec<ElementRead>> {
+    let mut all = Vec::new();
+    if is_live_root(ssa, var) {
+        return None;
+    }
+    for stmt in &ssa.stmts {
+        let (mut elements, mut operands) = (0, 0);
+        stmt.rhs.for_each_operand(&mut |v| operands += usize::from(v == var));
+        if operands == 0 {
+            continue;
+        }
+        let mut see = |of: &TensorAccess, pred: &Pred, bound: &[Poly]| {
+            if of.var == var {
+                elements += 1;
+                let dims = stmt.dims.iter().chain(bound).cloned().collect();
+                all.push(ElementRead { dims, pred: pred.clone(), at: of.at.clone() });
+            }
+        };
+        match &stmt.rhs {
+            Rhs::Add(items) => items.iter().for_each(|item| see(&item.operand, &item.pred, &[])),
+            Rhs::Contract { bound, pred, factors, .. } => factors.iter().for_each(|f| see(f, pred, bound)),
+            Rhs::Map { pred, args, .. } => args.iter().for_each(|a| see(a, pred, &[])),
+            _ => {}
+        }
+        if elements != operands {
+            return None;
+        }
+    }
+    Some(all)
+}
+
+/// Is it read as a whole, by the result, by extents or by checks?
+fn is_live_root(ssa: &SsaFunction, var: StmtId) -> bool {
+    let mut kept = ssa.outputs.iter().any(|(_, v)| *v == var);
+    let mut see = |v: StmtId| kept |= v == var;
+    for_each_extent_or_check_read(ssa, &mut see);
+    kept
+}
+
+/// Calls with what extents and checks read.
+fn for_each_extent_or_check_read(ssa: &SsaFunction, see: &mut dyn FnMut(StmtId)) {
+    ssa.stmts.iter().flat_map(|s| &s.dims).for_each(|n| for_each_poly_read(n, see));
+    for check in &ssa.checks {
+        check.dims.iter().for_each(|n| for_each_poly_read(n, see));
+        [&check.guard, &check.cond].into_iter().for_each(|p| for_each_pred_read(p, see));
+    }
+}
+
+/// The function without one of the axes of a statement.
+fn remove_axis(ssa: &SsaFunction, k: usize) -> Option<SsaFunction> {
+    let var = StmtId(u32::try_from(k).ok()?);
+    let stmt = ssa.stmts.get(k)?;
+    let is_view = matches!(&stmt.rhs, Rhs::Contract { bound, .. } if bound.is_empty());
+    if stmt.dims.len() < 2 || !(is_view || matches!(stmt.rhs, Rhs::Add(_) | Rhs::Map { .. })) {
+        return None;
+    }
+    // Only what questions alone mention may go.
+    let mut needed = indices(&stmt.dims);
+    stmt.rhs.for_each_poly(&mut |p| needed.extend(indices([p])));
+    if (0..stmt.dims.len()).all(|axis| needed.contains(&axis)) {
+        return None;
+    }
+    let reads = element_reads(ssa, var)?;
+    let plain = drop_implied_guards(ssa, stmt, &reads);
+    plain.for_each_pred(&mut |p| needed.extend(pred_indices(p)));
+    let gone = (0..stmt.dims.len()).find(|axis| !needed.contains(axis))?;
+    let left: Vec<usize> = (0..stmt.dims.len()).filter(|axis| *axis != gone).collect();
+    let values = renumbering(&left, stmt.dims.len());
+    let rhs = plain.map(&mut |a| substitute_access(a, &values), &|p| substitute_indices(p, &values), &|p| {
+        substitute_pred(p, &values)
+    });
+    let mut made = ssa.clone();
+    if let Some(slot) = made.stmts.get_mut(k) {
+        slot.dims = left.iter().filter_map(|axis| stmt.dims.get(*axis).cloned()).collect();
+        slot.rhs = rhs;
+    }
+    let at_left = |a: &TensorAccess| {
+        let mut a = a.clone();
+        if a.var == var {
+            a.at.remove(gone);
+        }
+        a
+    };
+    for stmt in &mut made.stmts {
+        let mut here = false;
+        stmt.rhs.for_each_access(&mut |a| here |= a.var == var);
+        if here {
+            stmt.rhs = stmt.rhs.map(&mut |a| at_left(a), &Poly::clone, &Pred::clone);
+        }
+    }
+    Some(made)
+}
+
+/// The function with axes of a statement only as long as all its readers' index over them.
+fn shorten_axes(ssa: &SsaFunction, k: usize) -> Option<SsaFunction> {
+    let var = StmtId(u32::try_from(k).ok()?);
+    let stmt = ssa.stmts.get(k).filter(|s| !s.dims.is_empty())?;
+    if !matches!(stmt.rhs, Rhs::Add(_) | Rhs::Map { .. } | Rhs::Contract { .. }) {
+        return None;
+    }
+    let reads = element_reads(ssa, var)?;
+    let first = reads.first()?;
+    let sizes = index_context(ssa, &[]);
+    let mut dims = stmt.dims.clone();
+    for (axis, slot) in dims.iter_mut().enumerate() {
+        let wanted = |read: &ElementRead| read.dims.get(as_index(read.at.get(axis)?)?).cloned();
+        let Some(extent) = wanted(first).filter(|n| n != slot && indices([n]).is_empty()) else { continue };
+        let all = reads.iter().all(|read| wanted(read).as_ref() == Some(&extent));
+        if all && sizes.implies(&Pred::at_most(&extent, slot)) {
+            *slot = extent;
+        }
+    }
+    if dims == stmt.dims {
+        return None;
+    }
+    let mut made = ssa.clone();
+    made.stmts.get_mut(k)?.dims = dims;
+    Some(made)
+}
+
+/// The right-hand side without questions that all readers ask before they read.
+fn drop_implied_guards(ssa: &SsaFunction, stmt: &Statement, readers: &[ElementRead]) -> Rhs {
+    let known = |p: &Pred| {
+        readers.iter().all(|read| {
+            let mut context = index_context(ssa, &read.dims);
+            context.assume(&read.pred);
+            context.implies(&substitute_pred(p, &read.at))
+        })
+    };
+    let left = |p: &Pred| Pred::all(p.conjuncts().iter().filter(|p| !known(p)).cloned());
+    let inside = |p: &Pred, of: &TensorAccess| is_in_bounds(ssa, &stmt.dims, p, of);
+    match &stmt.rhs {
+        Rhs::Add(items) => {
+            let item = |item: &Addend| {
+                let pred = left(&item.pred);
+                if inside(&pred, &item.operand) { Addend { pred, ..item.clone() } } else { item.clone() }
+            };
+            Rhs::Add(items.iter().map(item).collect())
+        }
+        Rhs::Contract { bound, pred, neg, factors } => {
+            let left = left(pred);
+            let pred = if factors.iter().all(|f| inside(&left, f)) { left } else { pred.clone() };
+            Rhs::Contract { bound: bound.clone(), pred, neg: *neg, factors: factors.clone() }
+        }
+        other => other.clone(),
+    }
+}
+
+/// Statements that are the same are one.
+fn merge_equal_stmts(ssa: &mut SsaFunction) {
+    let mut first: HashMap<(Vec<Poly>, Rhs, Vec<u32>), StmtId> = HashMap::new();
+    let mut same: HashMap<StmtId, StmtId> = HashMap::new();
+    for k in 0..ssa.stmts.len() {
+        let Some(stmt) = ssa.stmts.get_mut(k) else { continue };
+        if !matches!(stmt.rhs, Rhs::Add(_) | Rhs::Contract { .. } | Rhs::Map { .. }) {
+            continue;
+        }
+        let there =
+            |a: &TensorAccess| TensorAccess { var: same.get(&a.var).copied().unwrap_or(a.var), at: a.at.clone() };
+        stmt.rhs = stmt.rhs.map(&mut |a| there(a), &Poly::clone, &Pred::clone);
+        let var = StmtId(u32::try_from(k).unwrap_or(u32::MAX));
+        let known = *first.entry((stmt.dims.clone(), stmt.rhs.clone(), stmt.needs.clone())).or_insert(var);
+        if known != var {
+            same.insert(var, known);
+        }
+    }
+    for stmt in &mut ssa.stmts {
+        let there =
+            |a: &TensorAccess| TensorAccess { var: same.get(&a.var).copied().unwrap_or(a.var), at: a.at.clone() };
+        stmt.rhs = stmt.rhs.map(&mut |a| there(a), &Poly::clone, &Pred::clone);
+    }
+}
+
+/// **Dead-code elimination**: replaces element-wise statements and reductions that nothing reads by
+/// zeros. `read` are additional roots.
+pub(super) fn eliminate_dead_stmts(ssa: &mut SsaFunction, read: impl IntoIterator<Item = StmtId>) {
+    let mut live = vec![false; ssa.stmts.len()];
+    let mut open: Vec<StmtId> = ssa.outputs.iter().map(|(_, v)| *v).chain(read).collect();
+    for_each_extent_or_check_read(ssa, &mut |v| open.push(v));
+    let plain = |rhs: &Rhs| matches!(rhs, Rhs::Add(_) | Rhs::Contract { .. } | Rhs::Map { .. } | Rhs::Reduce(_));
+    open.extend((0..).map(StmtId).zip(&ssa.stmts).filter(|(_, s)| !plain(&s.rhs)).map(|(v, _)| v));
+    while let Some(var) = open.pop() {
+        if let Some(slot) = live.get_mut(var.0 as usize)
+            && !std::mem::replace(slot, true)
+            && let Some(stmt) = ssa.stmts.get(var.0 as usize)
+        {
+            stmt.rhs.for_each_operand(&mut |v| open.push(v));
+        }
+    }
+    for (stmt, _) in ssa.stmts.iter_mut().zip(live).filter(|(_, live)| !live) {
+        stmt.rhs = Rhs::Zero;
+        stmt.needs.clear();
+    }
+}

@@ -1,0 +1,207 @@
+//! **The compiler's middle as queries.** Computes the core form of each definition at types, its
+//! other forms, and the Tensor SSA of it and of its derivatives. An edit inside a definition
+//! recomputes its own forms. It recomputes those of its callers only if its Tensor SSA changes.
+
+use std::sync::Arc;
+
+use salsa::{Database, Id};
+
+use super::deferred_drop::DeferredDrop;
+use super::view::ProgramView;
+use super::{cycles, queries, scope};
+use lang_base::GlobalName;
+use lang_ir::core::{FunctionKey, NoCoreForm};
+use lang_ir::ssa::SsaFunction;
+use lang_middle::cost::{CostFormulas, CostRatio};
+use lang_middle::norm::{ElabQueries, RuleCoverage, RuleKind};
+use lang_middle::pipeline::{self, CalleeForms, CoreResult, StagesResult, TracedSsa};
+use lang_types::env::TypeEnv as _;
+use lang_types::tree::TypedBody;
+use lang_types::ty::Signature;
+use lang_types::type_info::TypeInfo;
+
+/// A callee as a key of queries.
+#[salsa::interned(debug)]
+pub(super) struct CalleeKey<'db> {
+    /// The callee.
+    #[returns(ref)]
+    pub(super) callee: Arc<FunctionKey>,
+}
+
+/// Returns the core form.
+#[salsa::tracked]
+pub(super) fn core<'db>(db: &'db dyn Database, asked: CalleeKey<'db>) -> CoreResult {
+    let forms = MiddleQueries { db };
+    pipeline::core_form(&forms, &forms, asked.callee(db))
+}
+
+/// Returns all forms.
+#[salsa::tracked(cycle_result = recursive_stages)]
+pub(super) fn stages<'db>(db: &'db dyn Database, asked: CalleeKey<'db>) -> DeferredDrop<StagesResult> {
+    let forms = MiddleQueries { db };
+    pipeline::lower(&forms, &forms, asked.callee(db), &mut RuleCoverage::default()).into()
+}
+
+fn recursive_stages<'db>(db: &'db dyn Database, _: Id, asked: CalleeKey<'db>) -> DeferredDrop<StagesResult> {
+    Err(pipeline::recursion_error(asked.callee(db))).into()
+}
+
+/// Returns the reason why it lacks a form, if it does. Beside Tensor SSA, a caller asks for nothing
+/// else.
+#[salsa::tracked(cycle_result = recursive_missing_form)]
+pub(super) fn missing_form_reason<'db>(db: &'db dyn Database, asked: CalleeKey<'db>) -> Option<Box<NoCoreForm>> {
+    stages(db, asked).as_ref().err().cloned()
+}
+
+fn recursive_missing_form<'db>(db: &'db dyn Database, _: Id, asked: CalleeKey<'db>) -> Option<Box<NoCoreForm>> {
+    Some(pipeline::recursion_error(asked.callee(db)))
+}
+
+/// Returns Tensor SSA, also of derivatives, with the origins of its statements. An edit that only
+/// moves text changes the origins of a definition, but not its [`ssa`].
+#[salsa::tracked(cycle_result = no_ssa_with_origins)]
+pub(super) fn traced<'db>(db: &'db dyn Database, asked: CalleeKey<'db>) -> DeferredDrop<Option<TracedSsa>> {
+    let forms = MiddleQueries { db };
+    pipeline::derive_traced(&forms, &forms, asked.callee(db), &mut RuleCoverage::default()).into()
+}
+
+fn no_ssa_with_origins<'db>(_: &'db dyn Database, _: Id, _: CalleeKey<'db>) -> DeferredDrop<Option<TracedSsa>> {
+    None.into()
+}
+
+/// Returns Tensor SSA alone, on which callers and derivatives depend.
+#[salsa::tracked(cycle_result = no_ssa_on_cycle)]
+pub(super) fn ssa<'db>(db: &'db dyn Database, asked: CalleeKey<'db>) -> DeferredDrop<Option<Arc<SsaFunction>>> {
+    traced(db, asked).as_ref().map(|traced| Arc::clone(&traced.ssa)).into()
+}
+
+fn no_ssa_on_cycle<'db>(_: &'db dyn Database, _: Id, _: CalleeKey<'db>) -> DeferredDrop<Option<Arc<SsaFunction>>> {
+    None.into()
+}
+
+/// Returns the cost of Tensor SSA, with the costs of its callees.
+#[salsa::tracked(cycle_result = no_cost_on_cycle)]
+pub(super) fn cost<'db>(db: &'db dyn Database, asked: CalleeKey<'db>) -> DeferredDrop<Option<Arc<CostFormulas>>> {
+    let of = |callee: &Arc<FunctionKey>| {
+        let asked = CalleeKey::new(db, Arc::clone(callee));
+        Some((ssa(db, asked).value()?, cost(db, asked).value()?))
+    };
+    ssa(db, asked).as_ref().map(|ssa| Arc::new(lang_middle::cost::cost(ssa, &of))).into()
+}
+
+fn no_cost_on_cycle<'db>(_: &'db dyn Database, _: Id, _: CalleeKey<'db>) -> DeferredDrop<Option<Arc<CostFormulas>>> {
+    None.into()
+}
+
+/// Returns the bound of a derivative's cost by that of its function.
+#[salsa::tracked(cycle_result = no_bound_on_cycle)]
+pub(super) fn bound<'db>(db: &'db dyn Database, asked: CalleeKey<'db>) -> DeferredDrop<Option<Arc<CostRatio>>> {
+    let bound = || {
+        let primal = cost(db, CalleeKey::new(db, Arc::new(asked.callee(db).primal()?))).as_deref()?;
+        Some(Arc::new(lang_middle::cost::certify_ratio(primal, cost(db, asked).as_deref()?)))
+    };
+    bound().into()
+}
+
+fn no_bound_on_cycle<'db>(_: &'db dyn Database, _: Id, _: CalleeKey<'db>) -> DeferredDrop<Option<Arc<CostRatio>>> {
+    None.into()
+}
+
+/// Computes the costs of all that a function calls, callees first.
+pub(super) fn prepare_cost(db: &dyn Database, callee: &Arc<FunctionKey>) {
+    let mut open = vec![(Arc::clone(callee), false)];
+    let mut seen = std::collections::HashSet::new();
+    while let Some((callee, after)) = open.pop() {
+        let asked = CalleeKey::new(db, Arc::clone(&callee));
+        if after {
+            let _ = cost(db, asked);
+            continue;
+        }
+        if !seen.insert(Arc::clone(&callee)) {
+            continue;
+        }
+        prepare(db, &callee);
+        let Some(ssa) = ssa(db, asked).value() else { continue };
+        open.push((callee, true));
+        ssa.for_each_callee(&mut |called| open.push((Arc::clone(called), false)));
+    }
+}
+
+/// Computes the forms of all that a definition calls, callees first. Nested queries thus stay
+/// shallow, however long a chain of calls is.
+pub(super) fn prepare(db: &dyn Database, callee: &FunctionKey) {
+    let plain = |c: &FunctionKey| FunctionKey { derivatives: Arc::from([]), ..c.clone() };
+    let mut open = vec![(plain(callee), false)];
+    let mut seen = std::collections::HashSet::new();
+    while let Some((callee, after)) = open.pop() {
+        let asked = CalleeKey::new(db, Arc::new(callee.clone()));
+        if after {
+            let _ = stages(db, asked);
+            continue;
+        }
+        if !seen.insert(callee.clone()) {
+            continue;
+        }
+        if let Some(item) = ProgramView::new(db).value_item(&callee.def).map(scope::ValueBinding::item) {
+            let rule = |kind| scope::rule_named(db, item.file(db), kind, &callee.def.name);
+            let rules = [RuleKind::Derivative, RuleKind::Adjoint].into_iter().filter_map(rule);
+            rules.chain([item]).for_each(|item| cycles::item_types_ready(db, item));
+        }
+        open.push((callee, true));
+        if let Ok(function) = core(db, asked) {
+            open.extend(pipeline::collect_calls(function).iter().map(|(called, _)| (plain(called), false)));
+        }
+    }
+}
+
+/// The environment of the passes of the middle, answered by queries.
+#[derive(Clone, Copy)]
+pub(super) struct MiddleQueries<'db> {
+    pub(super) db: &'db dyn Database,
+}
+
+impl<'db> MiddleQueries<'db> {
+    fn callee_key(&self, callee: &Arc<FunctionKey>) -> CalleeKey<'db> {
+        CalleeKey::new(self.db, Arc::clone(callee))
+    }
+}
+
+impl ElabQueries for MiddleQueries<'_> {
+    fn body(&self, name: &GlobalName) -> Option<Arc<TypedBody>> {
+        let view = ProgramView::new(self.db);
+        let item = match RuleKind::parse_item_name(&name.name) {
+            Some((kind, of)) => scope::rule_named(self.db, view.file(&name.module)?, kind, of)?,
+            None => view
+                .value_item(name)
+                .filter(|v| !matches!(v, scope::ValueBinding::Ctor(..)))
+                .map(scope::ValueBinding::item)?,
+        };
+        Some(Arc::clone(&queries::checked(self.db, item).as_ref()?.body))
+    }
+
+    fn signature(&self, name: &GlobalName) -> Option<Arc<Signature>> {
+        ProgramView::new(self.db).signature(name)
+    }
+
+    fn type_info(&self, name: &GlobalName) -> Option<Arc<TypeInfo>> {
+        ProgramView::new(self.db).type_info(name)
+    }
+}
+
+impl CalleeForms for MiddleQueries<'_> {
+    fn core(&self, callee: &Arc<FunctionKey>) -> CoreResult {
+        core(self.db, self.callee_key(callee)).clone()
+    }
+
+    fn stages(&self, callee: &Arc<FunctionKey>) -> StagesResult {
+        stages(self.db, self.callee_key(callee)).value()
+    }
+
+    fn has_stages(&self, callee: &Arc<FunctionKey>) -> Result<(), Box<NoCoreForm>> {
+        missing_form_reason(self.db, self.callee_key(callee)).clone().map_or(Ok(()), Err)
+    }
+
+    fn ssa(&self, callee: &Arc<FunctionKey>) -> Option<Arc<SsaFunction>> {
+        ssa(self.db, self.callee_key(callee)).value()
+    }
+}

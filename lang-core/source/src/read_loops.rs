@@ -1,0 +1,605 @@
+//! **Loops as lines.** Reads the loops of Tensor SSA for [`super::read`]. The statements of a body
+//! become lines after those of the function, each with the number of its loop.
+//!
+//! A reverse loop recomputes the values of a forward iteration from the states before it, as one
+//! would write it by hand. If that needs whole arrays as states that are not kept already, it reads
+//! the kept values instead.
+
+use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
+
+use super::NoTextReason;
+use super::expression_tree::SourceExpr;
+use super::read_ssa::{IndexSubstitution, LineKind, LineReader, ReadingScope, StatementLine};
+use super::table::StatementFacts;
+use lang_base::Name;
+use lang_ir::region::{LoopArg, LoopResult, LoopTripCount, SsaLoop};
+use lang_ir::ssa::{
+    Rhs, RuntimeCheck, SsaFunction, Statement, StmtId, TensorAccess, for_each_poly_read, for_each_pred_read,
+    statement_index,
+};
+use lang_sizes::predicate::{Atom, Index, LocalId, Poly, Pred};
+use lang_syntax::ops::Scalar;
+
+/// A loop.
+#[derive(Clone, Debug)]
+pub(super) struct LoopRegion {
+    /// The enclosing loop.
+    pub(super) parent: Option<u32>,
+    /// The batch indices of the loop; `number` is the index of the iteration.
+    pub(super) batch: Vec<Index>,
+    pub(super) iteration_index: Index,
+    /// Whether it runs from the last iteration number to the first.
+    pub(super) reversed: bool,
+    /// Whether the trip count is known before the loop runs.
+    pub(super) has_trip_count: bool,
+    /// The carried lines. A carried integer has an index variable, because indices may depend on
+    /// it.
+    pub(super) carried: Vec<(StmtId, Option<Index>)>,
+    /// The carried truth value; the loop continues while it holds.
+    pub(super) condition_line: Option<StmtId>,
+    /// The checks of an iteration, each with the lines that need it.
+    pub(super) checks: Vec<(RuntimeCheck, Vec<StmtId>)>,
+}
+
+/// A result of a loop.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum RegionPiece {
+    /// The final value of a carried line.
+    Last(StmtId),
+    /// The values of a body line in all iterations; for a carried line, its values before each.
+    AllIterations(StmtId),
+    /// The trip count.
+    TripCount,
+}
+
+/// A line that is a result of a loop.
+#[derive(Clone, PartialEq, Debug)]
+pub(super) struct LoopResultLine {
+    pub(super) loop_id: u32,
+    pub(super) result: RegionPiece,
+    pub(super) batch: Vec<Index>,
+    pub(super) pred: Pred,
+    pub(super) trips: Option<Poly>,
+    /// The carried truth value; the loop continues while it holds.
+    pub(super) condition_line: Option<StmtId>,
+}
+
+/// A carried line.
+#[derive(Clone, PartialEq, Debug)]
+pub(super) struct CarriedLine {
+    /// The batch indices of the loop, then the axes, of the initial value.
+    pub(super) init_indices: Vec<Index>,
+    pub(super) init: SourceExpr,
+    /// The line that computes its value for the next iteration.
+    pub(super) next: StmtId,
+}
+
+/// A loop that has been read.
+pub(super) struct ReadLoop {
+    source_loop: Arc<SsaLoop>,
+    /// The offset of the statements around it.
+    outer_offset: u32,
+    loop_id: u32,
+    /// The offset of its body.
+    offset: u32,
+    /// The lines of its inputs, by number.
+    inputs: Vec<StmtId>,
+    /// The first statement that is a result of it.
+    first_result: u32,
+}
+
+/// A line that is read, and its first subscripts.
+type LineRead = (StmtId, Vec<Poly>);
+
+/// A body that is recomputed for the iteration `at`, inside the loop `within`.
+pub(super) struct Recomputation {
+    loop_id: u32,
+    iteration: Vec<Poly>,
+    enclosing_loop: u32,
+    offset: u32,
+}
+
+impl StatementFacts {
+    /// Returns the indices of a loop and of the loops around it, outermost first.
+    pub(super) fn enclosing_indices(&self, within: Option<u32>) -> Vec<Index> {
+        let mut all = Vec::new();
+        let mut next = within.and_then(|id| self.loops.get(id as usize));
+        while let Some(region) = next {
+            all.splice(0..0, region.batch.iter().cloned().chain([region.iteration_index.clone()]));
+            next = region.parent.and_then(|id| self.loops.get(id as usize));
+        }
+        all
+    }
+
+    /// Returns whether the loop `within` is the loop `id` or lies inside it.
+    pub(super) fn is_inside(&self, within: Option<u32>, id: u32) -> bool {
+        let mut next = within;
+        while let Some(at) = next {
+            if at == id {
+                return true;
+            }
+            next = self.loops.get(at as usize).and_then(|r| r.parent);
+        }
+        false
+    }
+
+    /// Returns the indices of [`Self::around`] whose ranges are known.
+    pub(super) fn bounded_enclosing_indices(&self, within: Option<u32>) -> Vec<Index> {
+        let open = |i: &Index| self.loops.iter().any(|r| !r.has_trip_count && r.iteration_index.local == i.local);
+        self.enclosing_indices(within).into_iter().filter(|i| !open(i)).collect()
+    }
+}
+
+impl LineReader<'_> {
+    /// Reads one result of a loop.
+    pub(super) fn read_loop_result(
+        &mut self,
+        ssa: &SsaFunction,
+        scope: &ReadingScope,
+        (of, part): (&Arc<SsaLoop>, LoopResult),
+        k: u32,
+    ) -> Result<LineKind, NoTextReason> {
+        let at = self.find_or_read_loop(ssa, scope, of, k)?;
+        let known = self.loops.get(at).ok_or(NoTextReason::InternalError)?;
+        let piece = match part {
+            LoopResult::Final(k) => {
+                RegionPiece::Last(*known.inputs.get(k as usize).ok_or(NoTextReason::InternalError)?)
+            }
+            LoopResult::PerIteration(k) => {
+                let (_, v) = of.body.outputs.get(k as usize).ok_or(NoTextReason::InternalError)?;
+                RegionPiece::AllIterations(StmtId(known.offset + v.0))
+            }
+            LoopResult::TripCount => RegionPiece::TripCount,
+            LoopResult::Checkpoint(_) => return Err(NoTextReason::Loop),
+        };
+        if let RegionPiece::AllIterations(v) = piece {
+            self.state_lines.entry(v).or_insert(StmtId(scope.offset + k));
+        }
+        Ok(self.loop_result_kind(known.loop_id, scope, of, piece))
+    }
+
+    fn loop_result_kind(&self, id: u32, scope: &ReadingScope, of: &SsaLoop, piece: RegionPiece) -> LineKind {
+        let region = self.facts.loops.get(id as usize);
+        let batch = region.map(|r| r.batch.clone()).unwrap_or_default();
+        let place = IndexSubstitution { values: batch.iter().map(Index::value).collect(), scope };
+        LineKind::Loop(Box::new(LoopResultLine {
+            loop_id: id,
+            result: piece,
+            pred: place.in_predicate(&of.pred),
+            trips: of.fixed_trip_count().map(|n| place.in_polynomial(n)),
+            condition_line: region.and_then(|r| r.condition_line),
+            batch,
+        }))
+    }
+
+    /// Returns the position of the loop in `loops`, after reading it if necessary.
+    fn find_or_read_loop(
+        &mut self,
+        ssa: &SsaFunction,
+        scope: &ReadingScope,
+        of: &Arc<SsaLoop>,
+        k: u32,
+    ) -> Result<usize, NoTextReason> {
+        let same = |known: &ReadLoop| {
+            known.outer_offset == scope.offset && (Arc::ptr_eq(&known.source_loop, of) || known.source_loop == *of)
+        };
+        if let Some(at) = self.loops.iter().position(same) {
+            return Ok(at);
+        }
+        let mut values: Vec<Poly> = Vec::new();
+        let mut batch = Vec::new();
+        for n in &of.batch {
+            let n = IndexSubstitution { values: values.clone(), scope }.in_polynomial(n);
+            let index = self.facts.fresh_index(n);
+            values.push(index.value());
+            batch.push(index);
+        }
+        let trips = of.fixed_trip_count().map(|n| IndexSubstitution { values: values.clone(), scope }.in_polynomial(n));
+        let number = self.facts.fresh_index(trips.clone().unwrap_or_default());
+        let directions = iteration_coefficients(of);
+        let reversed = trips.is_some() && directions == BTreeSet::from([-1]);
+        if trips.is_none() && !directions.is_empty() {
+            return Err(NoTextReason::Loop);
+        }
+        values.push(match &trips {
+            Some(n) if reversed => n.add_constant(-1).sub(&number.value()),
+            _ => number.value(),
+        });
+        let id = u32::try_from(self.facts.loops.len()).map_err(|_| NoTextReason::TooLarge)?;
+        self.facts.loops.push(LoopRegion {
+            parent: scope.enclosing_loop,
+            batch,
+            iteration_index: number,
+            reversed,
+            has_trip_count: trips.is_some(),
+            carried: Vec::new(),
+            condition_line: None,
+            checks: Vec::new(),
+        });
+        let given = self.given_inputs(ssa, scope, of, &values, id)?;
+        let (offset, inputs) = self.reserve_body(&of.body)?;
+        let mut inner = ReadingScope {
+            offset,
+            locals: HashMap::new(),
+            enclosing_loop: Some(id),
+            is_recomputation: scope.is_recomputation,
+        };
+        let place = IndexSubstitution { values: values.clone(), scope };
+        for (l, p) in of.body.sizes.iter().zip(&of.sizes) {
+            inner.locals.insert(*l, place.in_polynomial(p));
+        }
+        let mut carried = Vec::new();
+        for ((arg, input), v) in of.args.iter().zip(&of.body.inputs).zip(&inputs) {
+            if input.leaf.scalar != Some(Scalar::I64) || !input.leaf.dims.is_empty() {
+                carried.extend(matches!(arg, LoopArg::Carried { .. }).then_some((*v, None)));
+                continue;
+            }
+            let value = match arg {
+                LoopArg::Captured(a) => self.integer_input(ssa, scope, a, &place),
+                LoopArg::Carried { .. } => {
+                    let index = self.facts.fresh_index(Poly::default());
+                    carried.push((*v, Some(index.clone())));
+                    index.value()
+                }
+            };
+            inner.locals.insert(input.local, value);
+        }
+        let going = if let LoopTripCount::While(k) = of.trip_count { inputs.get(k as usize).copied() } else { None };
+        if let Some(region) = self.facts.loops.get_mut(id as usize) {
+            (region.carried, region.condition_line) = (carried, going);
+        }
+        self.loops.push(ReadLoop {
+            source_loop: of.clone(),
+            outer_offset: scope.offset,
+            loop_id: id,
+            offset,
+            inputs: inputs.clone(),
+            first_result: scope.offset + k,
+        });
+        let at = self.loops.len() - 1;
+        for (((arg, input), v), given) in of.args.iter().zip(&of.body.inputs).zip(&inputs).zip(given) {
+            let own = self.fresh_axes(&input.leaf.dims, &inner);
+            let is = match (arg, given) {
+                (LoopArg::Captured(_), Some((var, first))) => {
+                    let at = first.into_iter().chain(own.iter().map(Index::value)).collect();
+                    LineKind::Element(SourceExpr::Read(var, at))
+                }
+                (LoopArg::Carried { init, next }, _) => {
+                    let region = self.facts.loops.get(id as usize);
+                    let mut around = region.map(|r| r.batch.clone()).unwrap_or_default();
+                    let place = IndexSubstitution { values: around.iter().map(Index::value).collect(), scope };
+                    let own = self.fresh_axes(&input.leaf.dims, &inner);
+                    let first = init.at.iter().map(|p| place.in_polynomial(p));
+                    let at = first.chain(own.iter().map(Index::value)).collect();
+                    let init = SourceExpr::Read(StmtId(scope.offset + init.var.0), at);
+                    around.extend(own);
+                    let (_, next) = of.body.outputs.get(*next as usize).ok_or(NoTextReason::InternalError)?;
+                    LineKind::Carried(Box::new(CarriedLine {
+                        init_indices: around,
+                        init,
+                        next: StmtId(offset + next.0),
+                    }))
+                }
+                _ => return Err(NoTextReason::InternalError),
+            };
+            let name = body_input_name(&of.body, input.local, arg);
+            self.store_line(
+                *v,
+                StatementLine {
+                    indices: own,
+                    scalar: input.leaf.scalar,
+                    kind: is,
+                    name,
+                    enclosing_loop: Some(id),
+                    sort_key: v.0,
+                },
+            );
+        }
+        self.read_body(&of.body, &inner)?;
+        let checks = (0..).zip(&of.body.checks).map(|(c, check)| {
+            let place = IndexSubstitution { values: Vec::new(), scope: &inner };
+            let check = RuntimeCheck {
+                dims: check.dims.iter().map(|n| place.in_polynomial(n)).collect(),
+                guard: place.in_predicate(&check.guard),
+                cond: place.in_predicate(&check.cond),
+                failure: check.failure.clone(),
+            };
+            let needed = (0..).zip(&of.body.stmts).filter(|(_, s)| s.needs.contains(&c));
+            (check, needed.map(|(k, _)| StmtId(offset + k)).collect())
+        });
+        let checks = checks.collect();
+        if let Some(region) = self.facts.loops.get_mut(id as usize) {
+            region.checks = checks;
+        }
+        Ok(at)
+    }
+
+    /// Returns fresh indices for the axes of a body line.
+    fn fresh_axes(&mut self, dims: &[Poly], scope: &ReadingScope) -> Vec<Index> {
+        let mut own: Vec<Index> = Vec::new();
+        for n in dims {
+            let n = IndexSubstitution { values: own.iter().map(Index::value).collect(), scope }.in_polynomial(n);
+            own.push(self.facts.fresh_index(n));
+        }
+        own
+    }
+
+    /// Reserves the lines of a body. Returns their offset, and the lines of the inputs.
+    fn reserve_body(&mut self, body: &SsaFunction) -> Result<(u32, Vec<StmtId>), NoTextReason> {
+        let offset = u32::try_from(self.lines.len()).map_err(|_| NoTextReason::TooLarge)?;
+        let mut next = offset + u32::try_from(body.stmts.len()).map_err(|_| NoTextReason::TooLarge)?;
+        let mut inputs = Vec::new();
+        for k in (0..).take(body.inputs.len()) {
+            inputs.push(body.input_statement(k).map_or_else(
+                || {
+                    next += 1;
+                    StmtId(next - 1)
+                },
+                |v| StmtId(offset + v.0),
+            ));
+        }
+        self.reserve_lines(next as usize);
+        Ok((offset, inputs))
+    }
+
+    /// Returns for each `Arg::Given` the line that it reads, with its first subscripts; `None` for
+    /// a carried input.
+    fn given_inputs(
+        &mut self,
+        ssa: &SsaFunction,
+        scope: &ReadingScope,
+        of: &SsaLoop,
+        values: &[Poly],
+        within: u32,
+    ) -> Result<Vec<Option<LineRead>>, NoTextReason> {
+        let mut all = Vec::new();
+        for arg in &of.args {
+            let LoopArg::Captured(a) = arg else {
+                all.push(None);
+                continue;
+            };
+            let at: Vec<Poly> =
+                a.at.iter().map(|p| IndexSubstitution { values: values.to_vec(), scope }.in_polynomial(p)).collect();
+            all.push(Some(self.resolve_read(ssa, scope, a.var, at, within)?));
+        }
+        Ok(all)
+    }
+
+    /// Returns the line that a read inside the loop `within` refers to. A read of a body line of
+    /// another loop refers to that line recomputed, if it can be.
+    fn resolve_read(
+        &mut self,
+        ssa: &SsaFunction,
+        scope: &ReadingScope,
+        var: StmtId,
+        at: Vec<Poly>,
+        within: u32,
+    ) -> Result<(StmtId, Vec<Poly>), NoTextReason> {
+        let plain = (StmtId(scope.offset + var.0), at.clone());
+        let Some(Rhs::Loop(of, LoopResult::PerIteration(o))) = ssa.stmts.get(var.0 as usize).map(|s| &s.rhs) else {
+            return Ok(plain);
+        };
+        let Some((_, v)) = of.body.outputs.get(*o as usize) else { return Ok(plain) };
+        let count = of.batch.len() + 1;
+        let carried = matches!(of.body.stmts.get(v.0 as usize).map(|s| &s.rhs), Some(Rhs::Input(_)));
+        if carried || at.len() < count || !self.can_recompute(ssa, of, *v) {
+            return Ok(plain);
+        }
+        let (place, rest) = at.split_at(count);
+        let offset = self.recompute_iteration(ssa, scope, of, place, within)?;
+        Ok((StmtId(offset + v.0), rest.to_vec()))
+    }
+
+    /// Returns whether a body statement can be recomputed. It may depend on `Arg::Given` inputs, on
+    /// carried scalars, and on carried arrays whose states are kept anyway.
+    fn can_recompute(&self, ssa: &SsaFunction, of: &Arc<SsaLoop>, v: StmtId) -> bool {
+        let kept = |k: u32| {
+            ssa.stmts.iter().any(|s| match &s.rhs {
+                Rhs::Loop(other, LoopResult::PerIteration(o)) if Arc::ptr_eq(other, of) || other == of => {
+                    of.body.outputs.get(*o as usize).is_some_and(|(_, v)| Some(*v) == of.body.input_statement(k))
+                }
+                _ => false,
+            })
+        };
+        let (mut open, mut seen) = (vec![v], BTreeSet::new());
+        while let Some(v) = open.pop() {
+            let Some(stmt) = of.body.stmts.get(v.0 as usize) else { return false };
+            if !seen.insert(v) {
+                continue;
+            }
+            if let Rhs::Input(k) = stmt.rhs {
+                let carried = matches!(of.args.get(k as usize), Some(LoopArg::Carried { .. }));
+                if carried && !stmt.dims.is_empty() && !kept(k) {
+                    return false;
+                }
+            }
+            stmt.dims.iter().for_each(|n| for_each_poly_read(n, &mut |v| open.push(v)));
+            stmt.rhs.for_each_operand(&mut |v| open.push(v));
+        }
+        true
+    }
+
+    /// Recomputes an iteration of a loop inside another loop. Returns the offset of its lines.
+    fn recompute_iteration(
+        &mut self,
+        ssa: &SsaFunction,
+        scope: &ReadingScope,
+        of: &Arc<SsaLoop>,
+        at: &[Poly],
+        within: u32,
+    ) -> Result<u32, NoTextReason> {
+        let same = |known: &&ReadLoop| {
+            known.outer_offset == scope.offset && (Arc::ptr_eq(&known.source_loop, of) || known.source_loop == *of)
+        };
+        let known = self.loops.iter().find(same).ok_or(NoTextReason::InternalError)?;
+        let (id, order, states) = (known.loop_id, known.first_result, known.inputs.clone());
+        let made = |a: &&Recomputation| a.loop_id == id && a.iteration == at && a.enclosing_loop == within;
+        if let Some(again) = self.recomputations.iter().find(made) {
+            return Ok(again.offset);
+        }
+        // Its `Arg::Given` inputs may need recomputation, too.
+        let given = self.given_inputs(ssa, scope, of, at, within)?;
+        let (offset, inputs) = self.reserve_body(&of.body)?;
+        self.recomputations.push(Recomputation { loop_id: id, iteration: at.to_vec(), enclosing_loop: within, offset });
+        let mut inner =
+            ReadingScope { offset, locals: HashMap::new(), enclosing_loop: Some(within), is_recomputation: true };
+        let place = IndexSubstitution { values: at.to_vec(), scope };
+        for (l, p) in of.body.sizes.iter().zip(&of.sizes) {
+            inner.locals.insert(*l, place.in_polynomial(p));
+        }
+        let mut reads = Vec::new();
+        for (((arg, input), v), given) in of.args.iter().zip(&of.body.inputs).zip(&states).zip(given) {
+            let (var, first) = match given {
+                Some(given) => given,
+                None => (self.state_line(ssa, scope, of, *v, order)?, at.to_vec()),
+            };
+            if input.leaf.scalar == Some(Scalar::I64) && input.leaf.dims.is_empty() {
+                let value = match arg {
+                    LoopArg::Captured(a) => self.integer_input(ssa, scope, a, &place),
+                    LoopArg::Carried { .. } => Poly::atom(Atom::Read(var.local(), var.name(), first.clone().into())),
+                };
+                inner.locals.insert(input.local, value);
+            }
+            reads.push((var, first));
+        }
+        for (((arg, input), v), (var, first)) in of.args.iter().zip(&of.body.inputs).zip(&inputs).zip(reads) {
+            let own = self.fresh_axes(&input.leaf.dims, &inner);
+            let at = first.into_iter().chain(own.iter().map(Index::value)).collect();
+            let name = body_input_name(&of.body, input.local, arg);
+            let is = LineKind::Element(SourceExpr::Read(var, at));
+            self.store_line(
+                *v,
+                StatementLine {
+                    indices: own,
+                    scalar: input.leaf.scalar,
+                    kind: is,
+                    name,
+                    enclosing_loop: Some(within),
+                    sort_key: v.0,
+                },
+            );
+        }
+        self.read_body(&of.body, &inner)?;
+        Ok(offset)
+    }
+
+    /// Returns the line that holds the values of a carried line before every iteration.
+    fn state_line(
+        &mut self,
+        ssa: &SsaFunction,
+        scope: &ReadingScope,
+        of: &Arc<SsaLoop>,
+        v: StmtId,
+        order: u32,
+    ) -> Result<StmtId, NoTextReason> {
+        if let Some(known) = self.state_lines.get(&v) {
+            return Ok(*known);
+        }
+        let same = |known: &&ReadLoop| {
+            known.outer_offset == scope.offset && (Arc::ptr_eq(&known.source_loop, of) || known.source_loop == *of)
+        };
+        let id = self.loops.iter().find(same).ok_or(NoTextReason::InternalError)?.loop_id;
+        let line = self.lines.get(v.0 as usize).cloned().ok_or(NoTextReason::InternalError)?;
+        let is = self.loop_result_kind(id, scope, of, RegionPiece::AllIterations(v));
+        // Its indices: the batch, the iteration, and the axes of the carried line.
+        let mut indices: Vec<Index> = Vec::new();
+        for n in &of.batch {
+            let n = IndexSubstitution { values: indices.iter().map(Index::value).collect(), scope }.in_polynomial(n);
+            indices.push(self.facts.fresh_index(n));
+        }
+        let trips = match of.fixed_trip_count() {
+            Some(n) => IndexSubstitution { values: indices.iter().map(Index::value).collect(), scope }.in_polynomial(n),
+            None => self.while_trip_count(ssa, scope, of)?,
+        };
+        indices.push(self.facts.fresh_index(trips));
+        for i in &line.indices {
+            indices.push(self.facts.fresh_index(i.extent.clone()));
+        }
+        let var = StmtId(u32::try_from(self.lines.len()).map_err(|_| NoTextReason::TooLarge)?);
+        self.store_line(
+            var,
+            StatementLine { indices, kind: is, enclosing_loop: scope.enclosing_loop, sort_key: order, ..line },
+        );
+        self.state_lines.insert(v, var);
+        Ok(var)
+    }
+
+    /// Returns the trip count of a `while` loop, which only the run computes.
+    fn while_trip_count(
+        &self,
+        ssa: &SsaFunction,
+        scope: &ReadingScope,
+        of: &Arc<SsaLoop>,
+    ) -> Result<Poly, NoTextReason> {
+        let same = |s: &Statement| matches!(&s.rhs, Rhs::Loop(other, LoopResult::TripCount) if Arc::ptr_eq(other, of) || other == of);
+        let at = ssa.stmts.iter().position(|s| same(s) && s.dims.is_empty()).ok_or(NoTextReason::Loop)?;
+        let var = StmtId(scope.offset + u32::try_from(at).map_err(|_| NoTextReason::TooLarge)?);
+        Ok(Poly::atom(Atom::Read(var.local(), var.name(), Arc::from([]))))
+    }
+
+    /// Returns an integer input as a polynomial over the indices.
+    fn integer_input(
+        &self,
+        ssa: &SsaFunction,
+        scope: &ReadingScope,
+        a: &TensorAccess,
+        place: &IndexSubstitution<'_>,
+    ) -> Poly {
+        let var = StmtId(scope.offset + a.var.0);
+        let at: Vec<Poly> = a.at.iter().map(|p| place.in_polynomial(p)).collect();
+        let line = self.lines.get(var.0 as usize);
+        if let Some(SourceExpr::Index(p)) = line.and_then(StatementLine::element) {
+            let own = line.map(|l| l.indices.clone()).unwrap_or_default();
+            return p.substitute(&|a| own.iter().position(|i| i.atom() == *a).and_then(|k| at.get(k).cloned()));
+        }
+        if let Some(Rhs::Input(k)) = ssa.stmts.get(a.var.0 as usize).map(|s| &s.rhs)
+            && let Some(input) = ssa.inputs.get(*k as usize)
+            && at.is_empty()
+            && (ssa.bounded.contains(&input.local) || scope.locals.contains_key(&input.local))
+        {
+            let own = Poly::atom(ssa.vars.atom(input.local));
+            return scope.locals.get(&input.local).cloned().unwrap_or(own);
+        }
+        Poly::atom(Atom::Read(var.local(), var.name(), at.into()))
+    }
+}
+
+/// Returns the coefficients of the iteration number in the places that the loop reads; 0 if it is
+/// not linear there.
+fn iteration_coefficients(of: &SsaLoop) -> BTreeSet<i128> {
+    let number = statement_index(of.batch.len(), &Poly::default()).atom();
+    let mut all = BTreeSet::new();
+    let mut see = |p: &Poly| {
+        if p.mentions(&number) {
+            all.insert(p.linear_in(&number).map_or(0, |(c, _)| c));
+        }
+    };
+    of.sizes.iter().for_each(&mut see);
+    for arg in &of.args {
+        if let LoopArg::Captured(a) = arg {
+            a.at.iter().for_each(&mut see);
+        }
+    }
+    all
+}
+
+/// Chooses the name of a body input. A carried input without a name of the program takes that of
+/// its next value. A carried cotangent always does, because its initial value belongs to the value
+/// that an iteration makes.
+fn body_input_name(body: &SsaFunction, local: LocalId, arg: &LoopArg) -> Option<Name> {
+    let next = match arg {
+        LoopArg::Carried { next, .. } => body.outputs.get(*next as usize),
+        LoopArg::Captured(_) => None,
+    };
+    let next = next.and_then(|(_, v)| body.stmts.get(v.0 as usize)).and_then(|s| s.name.clone());
+    let own = body.vars.source_name(local);
+    own.clone().filter(|name| !name.ends_with("_adj")).or(next).or(own).or_else(|| Some(body.vars.name(local)))
+}
+
+/// Returns the lines that a check reads.
+pub(super) fn lines_read_by_check(check: &RuntimeCheck) -> Vec<StmtId> {
+    let mut all = Vec::new();
+    [&check.guard, &check.cond].into_iter().for_each(|p| for_each_pred_read(p, &mut |v| all.push(v)));
+    all
+}

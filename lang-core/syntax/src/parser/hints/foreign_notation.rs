@@ -1,0 +1,332 @@
+//! **Notation of other languages**, as tables: operators, words and forms without meaning here,
+//! each with its replacement. A new habit is a new row.
+
+use super::token_context::TokenContext;
+use crate::lexer::COMMENT_HELP;
+use crate::parser::brackets::TokenClass;
+use crate::parser::errors::ExpectedSet;
+use crate::token::{Sym, Word};
+use lang_base::Diagnostic;
+
+const SHIFT: &str = "bits are shifted with `shl(x, k)` and `shr(x, k)`";
+const ELEMENTWISE: &str = "arithmetic works on each element as it is: leave the point out";
+const INCLUSIVE_RANGE_HELP: &str = "`a..b` ends before `b`; with it the range is `a..b + 1`";
+
+/// Pairs of adjacent symbols that form one operator in another language. None of these pairs is
+/// valid here.
+const SYMBOL_PAIRS: &[(Sym, Sym, &str)] = &[
+    (Sym::Star, Sym::Star, "a power is written `^`"),
+    (Sym::Assign, Sym::Gt, "write `:` instead of `=>`; greater or equal is `>=`"),
+    (Sym::Assign, Sym::Lt, "less or equal is written `<=`"),
+    (Sym::Colon, Sym::Assign, "a name is bound with `=`, as in `let x = 1`"),
+    (Sym::Colon, Sym::Colon, "a type stands after one `:`, a module's name before a point: `m.x`"),
+    (Sym::Lt, Sym::Gt, "not equal is written `!=`"),
+    (Sym::Slash, Sym::Assign, "not equal is written `!=`"),
+    (Sym::Ne, Sym::Assign, "not equal is written `!=`"),
+    (Sym::Eq, Sym::Assign, "equality is written `==`"),
+    (Sym::Lt, Sym::Lt, SHIFT),
+    (Sym::Gt, Sym::Gt, SHIFT),
+    (Sym::Plus, Sym::Plus, "one more is `x + 1`; arrays are joined by `concat(x, y)`"),
+    (Sym::Slash, Sym::Star, "a comment begins with `--` and ends with its line"),
+    (Sym::DotDot, Sym::Dot, INCLUSIVE_RANGE_HELP),
+    (Sym::DotDot, Sym::Assign, INCLUSIVE_RANGE_HELP),
+    (Sym::DotDot, Sym::Lt, "a range is written `a..b`; it ends before `b`"),
+    (Sym::Dot, Sym::Star, ELEMENTWISE),
+    (Sym::Dot, Sym::Slash, ELEMENTWISE),
+    (Sym::Dot, Sym::Caret, ELEMENTWISE),
+    (Sym::Dot, Sym::Plus, ELEMENTWISE),
+    (Sym::Dot, Sym::Minus, ELEMENTWISE),
+];
+
+/// Returns a diagnostic for another language's operator.
+pub(super) fn foreign_operator(a: &TokenContext) -> Option<Diagnostic> {
+    let starts = [a.at.checked_sub(1), Some(a.at)].into_iter().flatten();
+    starts.filter(|at| a.is_adjacent(at + 1)).find_map(|at| {
+        let (Some(TokenClass::Sym(first)), Some(TokenClass::Sym(second))) =
+            (a.builder.kind(at), a.builder.kind(at + 1))
+        else {
+            return None;
+        };
+        let (.., help) = SYMBOL_PAIRS.iter().find(|(one, two, _)| (*one, *two) == (first, second))?;
+        // A `=>` before the body of a definition.
+        let body = (first, second) == (Sym::Assign, Sym::Gt) && at == a.at.saturating_sub(1) && a.is_head(at);
+        let axes = (first, second) == (Sym::DotDot, Sym::Dot) && a.is_inside(Sym::LBracket);
+        let help = match (body, axes) {
+            (true, _) => "the body of a definition stands after `=`",
+            (_, true) => "a whole axis is written `_`, as in `a[0, _]`",
+            _ => *help,
+        };
+        Some(a.diagnostic_at(at, at + 2, format!("`{first}{second}` means nothing here"), help))
+    })
+}
+
+impl TokenContext<'_> {
+    /// Returns whether the `=` at `assign` belongs to the head of a definition.
+    fn is_head(&self, assign: usize) -> bool {
+        self.first_kind() == Some(TokenClass::Keyword(Word::Def))
+            && (0..assign).all(|at| self.builder.kind(at) != Some(TokenClass::Sym(Sym::Assign)))
+    }
+}
+
+const FUNCTION: &str = r"a function is written `\x: e`";
+const BLOCK: &str = "an expression needs no words around it: it ends where it ends";
+const ELSE_IF: &str = "write `else if`";
+
+/// Words that precede an operand in other languages. Here they read as names with an operand after
+/// them.
+const PREFIX_WORDS: &[(&[&str], &str)] = &[
+    (&["not"], "not is written `!`"),
+    (&["return"], "a body is an expression: leave `return` out"),
+    (&["lambda", "fn", "fun", "func", "function"], FUNCTION),
+    (&["var", "const", "val", "mut", "set", "local"], "a name is bound with `let x = … in …`"),
+    (&["switch", "case", "select"], "write `match e { p: a, q: b }`"),
+    (&["begin", "block"], BLOCK),
+    (&["elif", "elseif", "elsif"], ELSE_IF),
+    (&["until", "repeat"], "a loop is written `loop x = init while c: e`"),
+    (&["unless"], "a choice is written `if c then a else b`"),
+    (&["try", "throw", "raise"], "there are no exceptions: `assert(p, \"…\")` and `error(\"…\")` end the run"),
+    (&["new"], "a value is made by its constructor, as in `Leaf(x)`"),
+];
+
+/// Words that separate operands in other languages, or close a construct.
+const INFIX_WORDS: &[(&[&str], &str)] = &[
+    (&["and"], "and is written `&&`"),
+    (&["or"], "or is written `||`"),
+    (&["xor"], "of truth values write `a != b`, of integers `bit_xor(a, b)`"),
+    (&["is", "eq"], "equality is written `==`"),
+    (&["ne"], "not equal is written `!=`"),
+    (&["mod", "rem"], "the remainder is written `%`"),
+    (&["div"], "integer division is written `//`"),
+    (&["elif", "elseif", "elsif"], ELSE_IF),
+    (&["end", "fi", "done", "od", "endif"], BLOCK),
+    (&["not"], "whether no element is `e`: `all i: x[i] != e`"),
+    (&["unless"], "a choice is written `if c then a else b`"),
+    (&["to", "downto"], "a range is written `i in a..b`; it ends before `b`"),
+    (&["step"], "a step is written `i in a..b by s`"),
+];
+
+/// Returns a diagnostic for another language's word.
+pub(super) fn foreign_word(a: &TokenContext) -> Option<Diagnostic> {
+    let find = |table: &[(&[&str], &'static str)], name: &str| {
+        table.iter().find(|(names, _)| names.contains(&name)).map(|(_, help)| *help)
+    };
+    let told =
+        |at: usize, name: &str, help: &str| a.diagnostic_at(at, at + 1, format!("`{name}` means nothing here"), help);
+    let operand = a.expects_operator() && a.current.is_some_and(TokenClass::starts_expr);
+    if operand
+        && let Some(name) = a.name_before(1)
+        && let Some(help) = find(PREFIX_WORDS, name)
+    {
+        return Some(told(a.at - 1, name, help));
+    }
+    let between = a.expects_operator() || a.expects_sym(Sym::DotDot) || a.expects_keyword(Word::Else);
+    let name = a.name_before(0).filter(|_| between)?;
+    Some(told(a.at, name, find(INFIX_WORDS, name)?))
+}
+
+/// A row: the condition and the help text.
+type HintRow = (fn(&TokenContext) -> bool, &'static str);
+
+const UNKNOWN_EXTENT_HELP: &str = "an extent that is known only in the run stands in a result or a `let`, between the brackets of an array, `[?k]f64`, or where a type takes a size, `Net(?k)`";
+const WRITTEN_TYPE_HELP: &str = "a type is written out, as in `x: [n]f64`; at a `let` it may be left out, with its `:`";
+const CONDITIONAL_HELP: &str = "a choice is written `if c then a else b`";
+const MATCH: &str = "write `match e { p: a, q: b }`";
+const RANGE: &str = "a range is written `i < n` or `i in a..b`";
+const RECORD: &str = "braces hold the fields of a record, `{x: e}`; parentheses group: `(e)`";
+
+/// Forms of other languages, the most certain first.
+pub(super) const FORMS: &[HintRow] = &[
+    // Comments.
+    (
+        |a| matches!(a.builder.kind(a.line_start()), Some(TokenClass::Sym(Sym::FloorDiv | Sym::Percent | Sym::Semi))),
+        COMMENT_HELP,
+    ),
+    (
+        |a| are_words_adjacent(a) && a.is_on_line(TokenClass::Sym(Sym::FloorDiv)),
+        "a comment begins with `--`; `//` divides integers",
+    ),
+    (
+        |a| are_words_adjacent(a) && a.is_on_line(TokenClass::Sym(Sym::Percent)),
+        "a comment begins with `--`; `%` is the remainder",
+    ),
+    // Choices.
+    (|a| a.is_sym(Sym::Question) && a.expected.contains(ExpectedSet::TYPE), UNKNOWN_EXTENT_HELP),
+    (|a| a.is_sym(Sym::Underscore) && a.expected.contains(ExpectedSet::TYPE), WRITTEN_TYPE_HELP),
+    (|a| a.is_sym(Sym::Question), CONDITIONAL_HELP),
+    (|a| a.is_keyword(Word::If) && a.expects_operator(), CONDITIONAL_HELP),
+    (|a| a.is_sym(Sym::Colon) && a.follows_keyword(Word::Else), "no colon stands after `else`"),
+    (|a| a.is_keyword(Word::Match) && a.expects_operator(), MATCH),
+    (|a| a.follows_keyword(Word::With) && a.is_sym(Sym::Bar), MATCH),
+    (|a| a.expects_sym(Sym::LBrace), MATCH),
+    (
+        |a| a.expects_sym(Sym::Colon) && a.name_before(1) == Some("case") && !a.expects_operator(),
+        "no `case` stands before a pattern: `match e { p: a, q: b }`",
+    ),
+    (|a| a.is_sym(Sym::Semi) && a.is_inside(Sym::LBrace), "a comma stands between arms and between fields"),
+    // Loops.
+    (
+        |a| a.is_keyword(Word::While) && a.expected.contains(ExpectedSet::EXPR),
+        "a loop is written `loop x = init while c: e`",
+    ),
+    (
+        |a| a.is_keyword(Word::While) && a.expects_keyword(Word::For),
+        "`fold` runs over a range; with a condition it is `loop acc = init while c: body`",
+    ),
+    (
+        |a| a.is_keyword(Word::For) && a.expects_keyword(Word::While),
+        "`loop` runs while a condition holds; over a range it is `fold acc = init for i < n: body`",
+    ),
+    (|a| a.expects_keyword(Word::For), "after what it carries stands the range: `fold acc = init for i < n: body`"),
+    (|a| a.expects_keyword(Word::While), "after what it carries stands the condition: `loop acc = init while c: body`"),
+    (|a| a.is_keyword(Word::For) && a.expects_operator(), "`for` stands before its body: `for i < n: e`"),
+    // Index variables and ranges.
+    (
+        |a| {
+            a.expects_sym(Sym::DotDot)
+                && a.is_sym(Sym::Colon)
+                && a.kind_before(2) == Some(TokenClass::Keyword(Word::In))
+        },
+        "`in` takes a range: `i < n` or `i in 0..n`; the elements of an array are `x[i]`",
+    ),
+    (|a| a.expects_sym(Sym::DotDot), RANGE),
+    (|a| a.expected.contains(ExpectedSet::VARIABLE) && a.is_sym(Sym::LParen), NO_PARENTHESES),
+    (|a| a.expected.contains(ExpectedSet::VARIABLE), RANGE),
+    (
+        |a| follows_index_var(a) && a.is_sym(Sym::Le),
+        "write `i < n + 1`: the indices are those from 0 to before the bound",
+    ),
+    (|a| follows_index_var(a) && a.is_sym(Sym::Assign), RANGE),
+    (|a| follows_index_var(a) && is_next_variable(a), "index variables are separated by commas: `for i, j: e`"),
+    (|a| follows_index_var(a) && a.is_at_end(), "the body stands after `:`, as in `sum i: x[i]`"),
+    (|a| follows_index_var(a) && a.is_sym(Sym::LBrace), "the body stands after `:`, without braces"),
+    // Indices and extents.
+    (|a| a.is_sym(Sym::Semi) && a.is_inside(Sym::LBracket), "the rows of a matrix are arrays: `[[1, 2], [3, 4]]`"),
+    (
+        |a| is_unnamed_extent(a) && a.first_kind() == Some(TokenClass::Keyword(Word::Let)),
+        "an extent that the value tells is `[?n]f64`, `[?n, ?m]f64`",
+    ),
+    (|a| is_unnamed_extent(a), "an extent has a name, as in `[n]f64`, `[n, m]f64`; any name does"),
+    (
+        |a| a.is_sym(Sym::Colon) && a.is_inside(Sym::LBracket) && is_whole_axis(a),
+        "a whole axis is written `_`, as in `a[_, 0]`; a slice is `x[a..b]`",
+    ),
+    (|a| a.is_sym(Sym::Colon) && a.is_inside(Sym::LBracket), "a slice is written `x[a..b]`"),
+    (
+        |a| {
+            (a.is_sym(Sym::DotDot) || a.follows_sym(Sym::DotDot) && a.current.is_some_and(TokenClass::is_closer))
+                && !a.expects_operator()
+        },
+        "a slice has both ends, as in `x[0..n]`",
+    ),
+    (|a| a.is_sym(Sym::DotDot), "a range stands in a binder, as in `i in a..b`, or in brackets, as in `x[a..b]`"),
+    // Functions.
+    (|a| a.is_keyword(Word::Do) && a.expects_sym(Sym::Colon), "write `:` instead of `do`"),
+    (|a| a.is_sym(Sym::Arrow) && a.expects_sym(Sym::Colon), "write `:` instead of `->`"),
+    (|a| a.is_sym(Sym::Arrow) && a.expects_operator(), r"`->` stands in types; a function is written `\x: e`"),
+    // `\x. e` reads as the constructor `e` of a module `x`.
+    (
+        |a| {
+            let point = a.kind_before(2) == Some(TokenClass::Sym(Sym::Dot));
+            a.expects_sym(Sym::Colon) && point && a.kind_before(4) == Some(TokenClass::Sym(Sym::Backslash))
+        },
+        FUNCTION,
+    ),
+    (
+        |a| a.kind_before(3) == Some(TokenClass::Sym(Sym::Bar)) && a.follows_sym(Sym::Bar) && a.expects_operator(),
+        FUNCTION,
+    ),
+    (
+        |a| a.is_keyword(Word::Def) && a.expected.contains(ExpectedSet::EXPR),
+        r"a local function is written `let f = \x: e in …`",
+    ),
+    // Brackets.
+    (
+        |a| a.follows_keyword(Word::Let) && a.is_inside(Sym::LBrace),
+        "parentheses group an expression: `(let x = … in …)`",
+    ),
+    (
+        |a| a.is_inside(Sym::LBrace) && a.expects_sym(Sym::Colon) && !a.is_sym(Sym::Assign) && is_expr_in_braces(a),
+        RECORD,
+    ),
+    (|a| a.is_inside(Sym::LBrace) && a.expected.contains(ExpectedSet::FIELD) && a.follows_sym(Sym::LBrace), RECORD),
+    // Names and values.
+    (|a| a.is_sym(Sym::Plus) && a.expected.contains(ExpectedSet::EXPR), "there is no prefix `+`"),
+    (|a| a.is_sym(Sym::Bar) && a.expects_operator(), "or is written `||`; bits of integers are combined with `bit_or`"),
+    (
+        |a| a.is_keyword(Word::In) && a.expects_operator(),
+        "`in` ends a chain of `let`, and none is open here; whether some element is `e`: `any i: x[i] == e`",
+    ),
+    (
+        |a| {
+            a.is_keyword(Word::Where)
+                && a.expected.contains(ExpectedSet::EXPR)
+                && a.kind_after(1) == Some(TokenClass::Sym(Sym::LParen))
+        },
+        ELEMENTWISE_CONDITIONAL_HELP,
+    ),
+    (|a| a.is_keyword(Word::Where) && a.expects_operator(), "a name is bound before it is used: `let x = … in …`"),
+    (|a| a.expects_keyword(Word::In), "after the last `let` stand `in` and the result"),
+    (
+        |a| a.is_sym(Sym::Semi) && a.expects_operator() && a.first_kind() == Some(TokenClass::Keyword(Word::Do)),
+        "a `do` has one expression: write another `do` on a line of its own",
+    ),
+    (
+        |a| a.is_sym(Sym::Semi) && a.expects_operator(),
+        "values are named with `let … in …`; `;` ends only a `let` at the top level",
+    ),
+    (
+        |a| a.follows_sym(Sym::Semi) && a.expects_operator(),
+        "every name of the top level has its own `let`, on a line of its own",
+    ),
+];
+
+const ELEMENTWISE_CONDITIONAL_HELP: &str =
+    "a choice is written `if c then a else b`, for every element `for i: if c[i] then a[i] else b[i]`";
+const NO_PARENTHESES: &str = "no parentheses stand around index variables: `for i < n: e`";
+
+/// Returns whether the error follows an index variable of a binder whose `:` is expected.
+fn follows_index_var(a: &TokenContext) -> bool {
+    let begins =
+        |kind| matches!(kind, TokenClass::Binder(_) | TokenClass::Keyword(Word::For) | TokenClass::Sym(Sym::Colon));
+    a.expects_sym(Sym::Colon)
+        && a.last_before(begins).is_some_and(|at| a.builder.kind(at) != Some(TokenClass::Sym(Sym::Colon)))
+}
+
+/// Returns whether the error is at an index variable without its comma.
+fn is_next_variable(a: &TokenContext) -> bool {
+    a.current == Some(TokenClass::Name)
+        && matches!(
+            a.kind_after(1),
+            Some(TokenClass::Sym(Sym::Colon | Sym::Lt | Sym::Comma) | TokenClass::Keyword(Word::In))
+        )
+}
+
+/// Returns whether `:` or `_` takes the place of an extent in a written type.
+fn is_unnamed_extent(a: &TokenContext) -> bool {
+    let head = matches!(a.first_kind(), Some(TokenClass::Keyword(Word::Let | Word::Def | Word::Type)));
+    let before_value = (0..a.at).all(|at| a.builder.kind(at) != Some(TokenClass::Sym(Sym::Assign)));
+    head && before_value
+        && a.is_inside(Sym::LBracket)
+        && (a.is_sym(Sym::Underscore) || a.is_sym(Sym::Colon))
+        && is_whole_axis(a)
+}
+
+/// Returns whether commas or brackets enclose the token on both sides.
+fn is_whole_axis(a: &TokenContext) -> bool {
+    let alone =
+        |kind: Option<TokenClass>| matches!(kind, Some(TokenClass::Sym(Sym::LBracket | Sym::RBracket | Sym::Comma)));
+    alone(a.previous) && alone(a.kind_after(1))
+}
+
+/// Returns whether two words are adjacent, as in prose.
+fn are_words_adjacent(a: &TokenContext) -> bool {
+    matches!(
+        (a.previous, a.current),
+        (Some(TokenClass::Name), Some(TokenClass::Name | TokenClass::Keyword(_) | TokenClass::Int))
+    )
+}
+
+/// Returns whether a brace contains an expression instead of a field.
+fn is_expr_in_braces(a: &TokenContext) -> bool {
+    a.kind_before(2) == Some(TokenClass::Sym(Sym::LBrace)) && matches!(a.current, Some(TokenClass::Sym(_)))
+}

@@ -1,0 +1,48 @@
+//! Text tables for people: right-aligned columns under their names. The format is only written.
+
+use lang_core::runtime::{Refusal, Value};
+
+use super::interrupt_refusal;
+use super::table_view::TableView;
+use crate::interrupt;
+
+/// Formats a table as aligned text.
+pub(super) fn write(value: &Value) -> Result<Vec<u8>, Refusal> {
+    let sheet = TableView::from_value(value)?;
+    let mut widths = vec![0; sheet.columns];
+    let mut see = |column: usize, cell: &str| {
+        if let Some(width) = widths.get_mut(column) {
+            *width = cell.chars().count().max(*width);
+        }
+    };
+    if let Some(names) = &sheet.column_names {
+        names.iter().enumerate().for_each(|(column, name)| see(column, name));
+    }
+    for row in 0..sheet.rows {
+        if interrupt::is_requested() {
+            return Err(interrupt_refusal());
+        }
+        (0..sheet.columns).for_each(|column| see(column, &sheet.format_cell(row, column)));
+    }
+    let mut out = String::new();
+    let mut line = |cells: &mut dyn Iterator<Item = String>| {
+        for (k, (cell, width)) in cells.zip(&widths).enumerate() {
+            let gap = if k > 0 { "  " } else { "" };
+            let pad = width.saturating_sub(cell.chars().count());
+            out.push_str(gap);
+            out.extend(std::iter::repeat_n(' ', pad));
+            out.push_str(&cell);
+        }
+        out.push('\n');
+    };
+    if let Some(names) = &sheet.column_names {
+        line(&mut names.iter().cloned());
+    }
+    for row in 0..sheet.rows {
+        if interrupt::is_requested() {
+            return Err(interrupt_refusal());
+        }
+        line(&mut (0..sheet.columns).map(|column| sheet.format_cell(row, column)));
+    }
+    Ok(out.into_bytes())
+}

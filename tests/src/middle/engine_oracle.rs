@@ -1,0 +1,259 @@
+//! **Engine oracle.** Compares the engine that runs Tensor SSA with the counting evaluator:
+//! bit-identical values, and a failure at the same points. Values of machine code may differ by the
+//! order of sums.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use lang_core::base::GlobalName;
+use lang_core::eval::eval_core::EvalError;
+use lang_core::eval::eval_ssa::IrTensor;
+use lang_core::exec;
+use lang_core::exec::native::{KernelBackend, KernelCode};
+use lang_core::ir::core::{FunctionKey, TypeLeaf};
+use lang_core::ir::ssa::SsaFunction;
+use lang_core::ir::value::IrValue;
+use lang_core::nest::{Kernel, NestLoop, NestNode};
+use lang_core::runtime::Value as Computed;
+use lang_core::syntax::ops::Scalar;
+
+use super::forms::FormProvider;
+use super::values::part;
+use crate::golden::Tolerances;
+use crate::run::limits;
+
+/// Definitions, through the engine's interface.
+pub struct EngineDefinitions<'m>(pub &'m dyn FormProvider);
+
+impl exec::RunEnvironment for EngineDefinitions<'_> {
+    fn ssa(&self, callee: &Arc<FunctionKey>) -> Option<Arc<SsaFunction>> {
+        self.0.ssa(callee)
+    }
+
+    fn global_integer(&self, name: &GlobalName) -> Option<i64> {
+        self.0.global(name)?.int()
+    }
+
+    fn global_part(&self, name: &GlobalName, leaf: &TypeLeaf, dims: &[usize]) -> Option<exec::Tensor> {
+        flat(&part(&self.0.global(name)?, &leaf.path, dims), leaf.scalar)
+    }
+}
+
+/// Converts a tensor to a flat buffer.
+#[must_use]
+pub fn flat(tensor: &IrTensor, scalar: Option<Scalar>) -> Option<exec::Tensor> {
+    macro_rules! all {
+        ($kind:ident) => {{
+            let item = |v: &IrValue| if let IrValue::$kind(x) = v { Some(*x) } else { None };
+            let items: Option<Vec<_>> = tensor.items.iter().map(item).collect();
+            exec::Tensor::new(tensor.dims.clone(), items?.into_boxed_slice().into_vec())
+        }};
+    }
+    match scalar? {
+        Scalar::F64 => all!(F64),
+        Scalar::F32 => all!(F32),
+        Scalar::I64 => all!(I64),
+        Scalar::Bool => all!(Bool),
+    }
+}
+
+fn magnitude(value: &IrValue) -> f64 {
+    match value {
+        IrValue::F64(x) => x.abs(),
+        IrValue::F32(x) => f64::from(x.abs()),
+        _ => 0.0,
+    }
+}
+
+/// Returns the tolerances relative to the greatest magnitude of the whole: for the reals of one
+/// sum, for iterated programs, and for single precision.
+fn units() -> (f64, f64, f64) {
+    static UNITS: OnceLock<(f64, f64, f64)> = OnceLock::new();
+    *UNITS.get_or_init(|| {
+        let all = Tolerances::of("machine code");
+        let of = |name: &str| all.as_ref().map_or(0.0, |all| all.get(name).relative);
+        (of("f64"), of("f64, iterated"), of("f32"))
+    })
+}
+
+/// Compares up to the order of sums, whose terms may be as large as `greatest` or 1.
+pub fn near(found: Option<Computed>, wanted: &IrValue, greatest: f64) -> bool {
+    let real = |x: f64, y: f64, (one, most): (f64, f64)| {
+        let apart = (x - y).abs() / greatest.max(1.0);
+        let same = x.to_bits() == y.to_bits() || x.is_nan() && y.is_nan();
+        // Factoring a multiplication out of a sum may change one non-finite value into another.
+        let endless = !x.is_finite() && !y.is_finite();
+        LOOSE.fetch_add(u64::from(!same && apart > one), Ordering::Relaxed);
+        ENDLESS.fetch_add(u64::from(!same && endless), Ordering::Relaxed);
+        same || endless || apart <= most
+    };
+    match (found, wanted) {
+        (Some(Computed::F64(x)), IrValue::F64(y)) => real(x, *y, (units().0, units().1)),
+        (Some(Computed::F32(x)), IrValue::F32(y)) => real(x.into(), (*y).into(), (units().2, units().2)),
+        (found, wanted) => same(found, wanted, greatest),
+    }
+}
+
+fn same(found: Option<Computed>, wanted: &IrValue, _: f64) -> bool {
+    match (found, wanted) {
+        (Some(Computed::F64(x)), IrValue::F64(y)) => x.to_bits() == y.to_bits() || x.is_nan() && y.is_nan(),
+        (Some(Computed::F32(x)), IrValue::F32(y)) => x.to_bits() == y.to_bits() || x.is_nan() && y.is_nan(),
+        (Some(Computed::I64(x)), IrValue::I64(y)) => x == *y,
+        (Some(Computed::Bool(x)), IrValue::Bool(y)) => x == *y,
+        _ => false,
+    }
+}
+
+/// Runs a function on the parts of its arguments and compares the result with the evaluator's.
+///
+/// # Errors
+/// The difference.
+pub fn agrees(
+    middle: &dyn FormProvider,
+    ssa: &Arc<SsaFunction>,
+    sizes: &[i64],
+    given: &[IrTensor],
+    wanted: Result<&[Arc<IrTensor>], &EvalError>,
+) -> Result<(), String> {
+    let passed = ssa.inputs.iter().filter(|i| i.source.is_passed());
+    let given: Option<Vec<exec::Tensor>> = passed.zip(given).map(|(i, t)| flat(t, i.leaf.scalar)).collect();
+    // No drawn program constructs a relation.
+    let Some(given) = given else { return Ok(()) };
+    let here = EngineConfiguration { programs: exec::ExecutableCache::default(), same: &same, in_order: true };
+    run_agrees(middle, ssa, sizes, given.clone(), wanted, &here)?;
+    let native =
+        EngineConfiguration { programs: exec::ExecutableCache::with_backend(backend()), same: &near, in_order: false };
+    run_agrees(middle, ssa, sizes, given, wanted, &native).map_err(|how| format!("as machine code: {how}"))
+}
+
+/// A way to run a function, with the comparison that applies.
+struct EngineConfiguration<'w> {
+    programs: exec::ExecutableCache,
+    same: ElementComparison<'w>,
+    /// Whether it fails at the first of several failing checks. Machine code may fail at another
+    /// one; in production the interpreter then finds the first.
+    in_order: bool,
+}
+
+/// Returns the backend that all functions of a test share.
+fn backend() -> Arc<KernelCountingBackend> {
+    static JIT: OnceLock<Arc<KernelCountingBackend>> = OnceLock::new();
+    let made = JIT.get_or_init(|| {
+        let jit = lang_jit::Jit::new(2);
+        Arc::new(KernelCountingBackend { jit: jit.ok(), ..KernelCountingBackend::default() })
+    });
+    Arc::clone(made)
+}
+
+/// Returns the number of elements of machine code that differ by more than the order of one sum
+/// explains.
+#[must_use]
+pub fn loose() -> u64 {
+    LOOSE.load(Ordering::Relaxed)
+}
+
+static LOOSE: AtomicU64 = AtomicU64::new(0);
+
+/// Returns the number of elements that were not finite, as wanted, but had another value.
+#[must_use]
+pub fn endless() -> u64 {
+    ENDLESS.load(Ordering::Relaxed)
+}
+
+static ENDLESS: AtomicU64 = AtomicU64::new(0);
+
+/// Returns the number of kernels with machine code, and the numbers of others by reason.
+#[must_use]
+pub fn kernels() -> (u64, BTreeMap<String, u64>) {
+    let backend = backend();
+    let left = backend.left.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    (backend.made.load(Ordering::Relaxed), left)
+}
+
+/// Returns the number of these kernels with sequential loops, and the number with matrix products.
+#[must_use]
+pub fn kinds() -> (u64, u64) {
+    let backend = backend();
+    (backend.in_order.load(Ordering::Relaxed), backend.matrices.load(Ordering::Relaxed))
+}
+
+/// Returns whether the body contains a node that satisfies `like`.
+fn has(body: &[NestNode], like: &dyn Fn(&NestNode) -> bool) -> bool {
+    body.iter().any(|node| {
+        like(node)
+            || match node {
+                NestNode::Loop(NestLoop { body, .. }) | NestNode::Let { body, .. } | NestNode::If(_, body) => {
+                    has(body, like)
+                }
+                NestNode::MatrixProduct(_) | NestNode::Fill(..) | NestNode::Assign(_) => false,
+            }
+    })
+}
+
+/// A backend that counts the kernels that it compiles.
+#[derive(Default)]
+struct KernelCountingBackend {
+    jit: Option<lang_jit::Jit>,
+    made: AtomicU64,
+    in_order: AtomicU64,
+    matrices: AtomicU64,
+    left: Mutex<BTreeMap<String, u64>>,
+}
+
+impl KernelBackend for KernelCountingBackend {
+    fn compile(&self, ssa: &Arc<SsaFunction>, kernel: &Arc<Kernel>) -> Option<Arc<dyn KernelCode>> {
+        let code = self.jit.as_ref().and_then(|jit| jit.compile(ssa, kernel));
+        match code {
+            Some(_) => {
+                let in_order = has(&kernel.body, &|node| matches!(node, NestNode::Loop(of) if of.is_sequential));
+                let matrices = has(&kernel.body, &|node| matches!(node, NestNode::MatrixProduct(_)));
+                self.made.fetch_add(1, Ordering::Relaxed);
+                self.in_order.fetch_add(in_order.into(), Ordering::Relaxed);
+                self.matrices.fetch_add(matrices.into(), Ordering::Relaxed);
+            }
+            None => {
+                let why = self.jit.as_ref().and_then(|jit| jit.clif_text(ssa, kernel).err()).unwrap_or_default();
+                *self.left.lock().unwrap_or_else(PoisonError::into_inner).entry(why).or_default() += 1;
+            }
+        }
+        code
+    }
+}
+
+type ElementComparison<'s> = &'s dyn Fn(Option<Computed>, &IrValue, f64) -> bool;
+
+fn run_agrees(
+    middle: &dyn FormProvider,
+    ssa: &Arc<SsaFunction>,
+    sizes: &[i64],
+    given: Vec<exec::Tensor>,
+    wanted: Result<&[Arc<IrTensor>], &EvalError>,
+    way: &EngineConfiguration<'_>,
+) -> Result<(), String> {
+    let same = way.same;
+    let found =
+        exec::run(&EngineDefinitions(middle), &way.programs, ssa, sizes, given, limits(), &AtomicBool::new(false));
+    let differ = |how: String| Err(format!("{how}\n{ssa}"));
+    match (found, wanted) {
+        (Err(exec::RunError::IndexTooLarge), _) | (_, Err(EvalError::OutOfFuel)) => Ok(()),
+        (Err(exec::RunError::CheckFailed(found)), Err(EvalError::CheckFailed(wanted)))
+            if found == *wanted || !way.in_order =>
+        {
+            Ok(())
+        }
+        (Ok(found), Ok(wanted)) => {
+            for (k, (found, wanted)) in found.iter().zip(wanted).enumerate() {
+                let greatest = wanted.items.iter().map(magnitude).filter(|x| x.is_finite()).fold(0.0, f64::max);
+                let equal = found.dims == wanted.dims
+                    && wanted.items.iter().enumerate().all(|(k, v)| same(found.element(k), v, greatest));
+                if !equal {
+                    let found: Vec<_> = (0..found.count()).map(|k| found.element(k)).collect();
+                    return differ(format!("part {k} is {found:?}, not {wanted:?}"));
+                }
+            }
+            Ok(())
+        }
+        (found, wanted) => differ(format!("{:?}, not {wanted:?}", found.map(|_| "a value"))),
+    }
+}

@@ -80,7 +80,7 @@ pub fn actions_without_derivatives(session: &Session, module: &str, selected: Sp
 /// The reason why there is no derivative, as text for the user.
 pub fn derivative_edits(session: &Session, module: &str, def: &str, stage: ViewStage) -> Result<Vec<Edit>, String> {
     let item = session.item(&GlobalName::new(module, def));
-    let item = item.ok_or_else(|| format!("there is no definition `{def}` here"))?;
+    let item = item.ok_or_else(|| format!("cannot find definition `{def}` in this module"))?;
     insertion_edit(session, &item, stage).map(|edit| vec![edit])
 }
 
@@ -148,7 +148,7 @@ fn derivative_action(
 fn insertion_edit(session: &Session, item: &ItemRef, stage: ViewStage) -> Result<Edit, String> {
     let view = view(session, &item.module, &item.name, stage)?;
     if !view.is_program {
-        return Err(format!("the derivative of `{}` cannot be written as a definition", item.name));
+        return Err(format!("cannot print the derivative of `{}` as a definition", item.name));
     }
     let end = u32::try_from(item.text.trim_end().len()).unwrap_or(u32::MAX);
     Ok(Edit { at: location_in_item(item, Span::new(end, end)), text: format!("\n\n{}", view.text.trim_end()) })
@@ -171,11 +171,11 @@ fn annotation_actions(session: &Session, module: &str, item: &ItemRef, selected:
     let here: Vec<Edit> = all.iter().filter(|h| (begin..=end).contains(&(h.at as usize))).map(edit).collect();
     let mut actions = Vec::new();
     if !here.is_empty() {
-        let title = "Write down what is inferred here".to_owned();
+        let title = "Insert inferred types and extents here".to_owned();
         actions.push(Action::new(title, ActionKind::Rewrite, here.clone()));
     }
     if all.len() > here.len() && item.kind == ItemKind::Def {
-        let title = format!("Write down all that is inferred in `{}`", item.name);
+        let title = format!("Insert all inferred types and extents in `{}`", item.name);
         actions.push(Action::new(title, ActionKind::Rewrite, all.iter().map(edit).collect()));
     }
     actions
@@ -222,7 +222,7 @@ fn extract_let_action(session: &Session, item: &ItemRef, selected: Span) -> Opti
         let text = format!("{open}let {name} = {value} in {name}{close}");
         edits = vec![Edit { at: location_in_item(item, own), text }];
     }
-    Some(Action::new(format!("Give the expression the name `{name}`"), ActionKind::Extract, edits))
+    Some(Action::new(format!("Extract into `let {name}`"), ActionKind::Extract, edits))
 }
 
 fn is_function(session: &Session, item: &ItemRef, span: Span) -> bool {

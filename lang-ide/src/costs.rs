@@ -223,7 +223,7 @@ pub fn abbreviate_formula(formula: &str) -> String {
     let cases = formula.matches(" where ").count();
     match formula.chars().count() {
         0..=MAX_FORMULA_LENGTH => formula.to_owned(),
-        _ if cases > 1 => format!("in {cases} cases"),
+        _ if cases > 1 => format!("{cases} cases"),
         _ => formula.chars().take(MAX_FORMULA_LENGTH).chain(['…']).collect(),
     }
 }
@@ -244,7 +244,7 @@ pub fn split_cases(formula: &str) -> Vec<&str> {
 }
 
 /// Formats a formula of a cost in sizes alone. If part of it depends on data, formats an upper
-/// bound, or "not by sizes alone" if none exists.
+/// bound, or "not determined by sizes" if none exists.
 #[must_use]
 pub fn format_formula(of: &Formula, cost: &CostFormulas) -> String {
     let known = cost.positive_context();
@@ -295,17 +295,17 @@ fn summarise_certificate(bound: &CostRatio, primal: &CostFormulas) -> Certificat
         CertificateVerdict::Refuted { term, .. } => {
             let term =
                 Formula::from(term.clone()).math_text(&FactContext::new(bound.question().assumptions), &bound.names);
-            let line = format!("adjoint + io grows beyond every multiple of {right}, by {term}");
-            ("no factor".to_owned(), line, true)
+            let line = format!("adjoint + io exceeds every multiple of {right}, because it grows as {term}");
+            ("no constant factor".to_owned(), line, true)
         }
         CertificateVerdict::Unknown(why) => {
             let why = match why {
-                IncomparableReason::Data => "sizes alone do not decide how much each of them does",
-                IncomparableReason::NoValue => "its formula has no value at the sizes that were tried",
-                IncomparableReason::Negative => "what is known of the data allows a negative cost",
-                IncomparableReason::TooLarge => "its formula is too large",
+                IncomparableReason::Data => "the work does not depend on sizes alone",
+                IncomparableReason::NoValue => "its cost formula has no value at the sampled sizes",
+                IncomparableReason::Negative => "the known facts about the data allow a negative cost",
+                IncomparableReason::TooLarge => "its cost formula is too large",
             };
-            ("not compared".to_owned(), format!("the adjoint is not compared: {why}"), false)
+            ("not compared".to_owned(), format!("cannot compare the adjoint with the function: {why}"), false)
         }
     };
     CertificateSummary { short, line, is_refuted: refuted }

@@ -63,12 +63,12 @@ fn add_entries(session: &Session, def: &GlobalName, derivative: &ReadableDerivat
         Err(NotShownReason::NotReal) => return,
         Err(why) => {
             let why = why.phrase().unwrap_or_default();
-            told.add_note(format!("the {what} has no text here: there is {why}{}", view_reference(session, def)));
+            told.add_note(format!("cannot print the {what} here, because of {why}{}", view_reference(session, def)));
             return;
         }
     };
     if entries.iter().any(|of| exceeds_hover(&of.lets) || of.entries.len() > MAX_ROWS) {
-        told.add_note(format!("the {what} takes more lines than fit here{}", view_reference(session, def)));
+        told.add_note(format!("the {what} is too long to show here{}", view_reference(session, def)));
         return;
     }
     let mut some = false;
@@ -104,7 +104,7 @@ fn view_reference(session: &Session, def: &GlobalName) -> String {
     let is_def =
         session.item(def).and_then(|item| session.tree(&item)).is_some_and(|p| matches!(p.tree.item, Item::Def(_)));
     if is_def && views::view(session, &def.module, &def.name, ViewStage::Adjoint).is_ok() {
-        format!("; the view of the adjoint of `{}` has it", def.name)
+        format!("; see the adjoint view of `{}`", def.name)
     } else {
         String::new()
     }

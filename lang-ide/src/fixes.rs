@@ -74,7 +74,7 @@ fn power_fix(session: &Session, item: &ItemRef, selected: Span) -> Option<Action
         let at = Location { module: item.module.clone(), span: span.shift(item.start) };
         Edit { at, text: "^".to_owned() }
     };
-    let title = "Write the power with `^`".to_owned();
+    let title = "Replace `**` by `^`".to_owned();
     Some(Action { preferred: true, ..Action::new(title, ActionKind::Fix, all.iter().map(edit).collect()) })
 }
 
@@ -127,7 +127,7 @@ fn bracket_fix(session: &Session, item: &ItemRef, selected: Span) -> Option<Acti
         !parse_split(item.kind, &mended).diagnostics.iter().any(Diagnostic::is_error)
     })?;
     let title = match close {
-        "" => format!("Leave `{bracket}` out"),
+        "" => format!("Remove `{bracket}`"),
         _ => format!("Close `{bracket}` with `{close}`"),
     };
     let at = Location { module: item.module.clone(), span: place.shift(item.start) };

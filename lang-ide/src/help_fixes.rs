@@ -15,7 +15,7 @@ use crate::try_edit::{self, CandidateEdit, parsable_actions, verified_actions};
 const ELLIPSIS: &str = "…";
 
 /// The body of an arm that the user has yet to write.
-const PLACEHOLDER_BODY: &str = "error(\"not written yet\")";
+const PLACEHOLDER_BODY: &str = "error(\"not implemented\")";
 
 /// Returns the fixes of the errors in the selection. If `with_quoted` is set, includes those that a
 /// help text quotes.
@@ -82,7 +82,7 @@ fn change_from_fix(item: &ItemRef, span: Span, text: String) -> Option<Candidate
     let was = item.text.get(span.range())?;
     let title = match (was.trim(), text.trim()) {
         ("", new) => format!("Write `{}`", abbreviate(new)),
-        (old, "") => format!("Leave `{}` out", abbreviate(old)),
+        (old, "") => format!("Remove `{}`", abbreviate(old)),
         (old, new) => format!("Change `{}` to `{}`", abbreviate(old), abbreviate(new)),
     };
     Some(CandidateEdit { title, span, text })
@@ -102,7 +102,7 @@ fn insertion_change(item: &ItemRef, span: Span, code: &str) -> Option<CandidateE
     let end = u32::try_from(before.trim_end().len()).ok()?;
     // A colon follows the text before it without a space.
     let text = if code == ":" { ": ".to_owned() } else { format!(" {code} ") };
-    Some(CandidateEdit { title: format!("Put `{code}` in"), span: Span::new(end, span.start), text })
+    Some(CandidateEdit { title: format!("Insert `{code}`"), span: Span::new(end, span.start), text })
 }
 
 /// Returns the parts of a text in backticks.
@@ -122,7 +122,7 @@ fn removal_change(item: &ItemRef, span: Span, text: &str, help: &str) -> Option<
     let rest = item.text.get(span.end as usize..)?;
     let space = u32::try_from(rest.len() - rest.trim_start_matches(' ').len()).ok()?;
     let span = Span::new(span.start, span.end + space);
-    Some(CandidateEdit { title: format!("Leave `{word}` out"), span, text: String::new() })
+    Some(CandidateEdit { title: format!("Remove `{word}`"), span, text: String::new() })
 }
 
 /// For "equality is written `==`" and "did you mean `mean`?": the quoted code replaces the error.
@@ -134,7 +134,7 @@ fn replacement_change(item: &ItemRef, span: Span, text: &str, help: &str, code: 
     }
     // The rest of the comment stays.
     if let Some(rest) = text.strip_prefix('#').filter(|_| code == "--") {
-        let title = "Begin the comment with `--`".to_owned();
+        let title = "Start the comment with `--`".to_owned();
         return Some(CandidateEdit { title, span, text: format!("--{rest}") });
     }
     let (before, behind) = item.text.get(..span.start as usize).zip(item.text.get(span.end as usize..))?;

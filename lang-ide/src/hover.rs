@@ -29,7 +29,7 @@ use crate::views::{self, ViewStage};
 const MAX_LINES: usize = 30;
 
 /// The note for derivatives whose `let`s exceed that limit.
-const TOO_LONG_NOTE: &str = "they take more lines than fit here; the view of the adjoint has them";
+const TOO_LONG_NOTE: &str = "too long to show here; see the adjoint view";
 
 /// The maximal length of an expression that is shown with its type, in characters.
 const MAX_EXPRESSION_LENGTH: usize = 120;
@@ -301,7 +301,7 @@ pub(crate) fn describe_result(whose: &ResultOwner, def: &GlobalName) -> String {
         ResultOwner::Definition => format!("the result of `{}`", def.name),
         ResultOwner::Iteration(carried) => format!("`{carried}` after the iteration"),
         ResultOwner::YieldingIteration(carried) => {
-            format!("`{carried}` after the iteration and of what it yields, as a tuple")
+            format!("the tuple of `{carried}` after the iteration and the yielded value")
         }
         ResultOwner::AnonymousFunction => "the result of the inner function".to_owned(),
     }
@@ -359,7 +359,7 @@ fn work_rows(session: &Session, def: &GlobalName, body: &TypedBody, node: TypedI
 }
 
 /// The note for work that is less than the sum over all evaluations.
-const SHARED_WORK_NOTE: &str = " (what is equal is computed once)";
+const SHARED_WORK_NOTE: &str = " (equal results are computed once)";
 
 /// Returns whether the node is a sum that is itself the term of another sum.
 fn is_inner_sum(body: &TypedBody, node: TypedId) -> bool {
@@ -525,11 +525,11 @@ fn describe_local_kind(kind: Option<LocalKind>) -> &'static str {
     match kind {
         Some(LocalKind::Param) => "parameter",
         Some(LocalKind::ImplicitSize | LocalKind::NamedExtent) => "size",
-        Some(LocalKind::ResultSize) => "size of the result, which only a run knows",
+        Some(LocalKind::ResultSize) => "result size, known only at run time",
         Some(LocalKind::Index) => "index",
-        Some(LocalKind::Carry) => "carried from one iteration to the next",
+        Some(LocalKind::Carry) => "loop-carried variable",
         Some(LocalKind::Lambda | LocalKind::FunTypeParam) => "parameter of an inner function",
-        Some(LocalKind::Pattern) => "bound by a pattern",
+        Some(LocalKind::Pattern) => "pattern variable",
         Some(LocalKind::Let) | None => "bound by `let`",
     }
 }

@@ -6,7 +6,7 @@ use lang_core::base::{Name, Span};
 use crate::table::format_lets;
 
 /// The note for a variable that is shadowed at the hovered expression.
-pub(crate) const SHADOWED_SUFFIX: &str = "that another one hides here";
+pub(crate) const SHADOWED_SUFFIX: &str = "that is shadowed here";
 
 /// The contents of a hover.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]

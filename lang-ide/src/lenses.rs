@@ -182,7 +182,7 @@ pub fn evaluation_expression(session: &Session, module: &str, name: &str) -> Res
         Some(Item::Def(def)) if !def.params.is_empty() => {
             item.and_then(|item| ExampleCalls::in_module(session, module).example_of(session, &item)).ok_or_else(|| {
                 format!(
-                    "`{name}` takes arguments: a comment `{EVALUATE_PREFIX}{name}(…)` gives it some and is evaluated"
+                    "`{name}` takes arguments: to evaluate it, write a comment such as `{EVALUATE_PREFIX}{name}(…)`"
                 )
             })
         }

@@ -44,27 +44,27 @@ pub fn rename(session: &Session, module: &str, at: u32, new: &str) -> Result<Vec
         return Ok(Vec::new());
     }
     if is_name_taken(session, &item, &found, &new) {
-        return Err(format!("there is a `{new}` already"));
+        return Err(format!("`{new}` already exists"));
     }
     let edits = rename_edits(session, &item, &found, &new);
     if let Some(edit) = edits.iter().find(|e| is_library(&e.at.module)) {
-        return Err(format!("`{}` is used in the library, in module `{}`", found.name, edit.at.module));
+        return Err(format!("the library uses `{}`, in module `{}`", found.name, edit.at.module));
     }
     verify(session, &item, &found, &new, &edits)?;
     Ok(edits)
 }
 
 fn check_renamable(session: &Session, module: &str, at: u32) -> Result<(ItemRef, NameUse), String> {
-    let (item, found) = name_at(session, module, at).ok_or("there is no name here")?;
+    let (item, found) = name_at(session, module, at).ok_or("no name at the cursor")?;
     let name = &found.name;
     match &found.meaning {
         NameTarget::Word(_) => return Err(format!("`{name}` is a word of the language")),
         NameTarget::Unknown => return Err(format!("`{name}` is not defined")),
         NameTarget::Field(all, _) if all.is_empty() => {
-            return Err(format!("the record that `{name}` belongs to is not known; mend the errors first"));
+            return Err(format!("the record of `{name}` is unknown; fix the errors first"));
         }
         NameTarget::Module(_) if found.role == NameRole::Import => {
-            return Err("a module is renamed with its file; its name here is given by `as`".to_owned());
+            return Err("rename the file to rename the module; add `as` to change its name here".to_owned());
         }
         NameTarget::Module(_) => {}
         NameTarget::Value(global) | NameTarget::Type(global) | NameTarget::Ctor(global, _)
@@ -75,7 +75,7 @@ fn check_renamable(session: &Session, module: &str, at: u32) -> Result<(ItemRef,
         what => {
             if let Some(place) = declarations(session, &item, what).iter().find(|d| is_library(&d.module)) {
                 let of = if place.module.is_empty() { "the prelude" } else { place.module.as_str() };
-                return Err(format!("`{name}` belongs to the library, to {of}"));
+                return Err(format!("`{name}` belongs to the library, in {of}"));
             }
         }
     }
@@ -94,9 +94,9 @@ fn parse_new_name(new: &str, what: &NameTarget) -> Result<Name, String> {
             Token::Name(name) => Err(format!("`{new}` is another spelling of `{name}`")),
             Token::Keyword(word) if matches!(what, NameTarget::Field(..)) => Ok(word.text().into()),
             Token::Keyword(_) => Err(format!("`{new}` is a reserved word")),
-            _ => Err(format!("`{new}` is no name")),
+            _ => Err(format!("`{new}` is not a name")),
         },
-        _ => Err(format!("`{new}` is no name: a name has letters, digits, `_` and `'`, and no digit first")),
+        _ => Err(format!("`{new}` is not a name: a name consists of letters, digits, `_` and `'`, and must not begin with a digit")),
     }
 }
 
@@ -267,7 +267,7 @@ fn apply_edits(session: &Session, edits: &[Edit]) -> BTreeMap<ModuleName, String
 fn verify(session: &Session, item: &ItemRef, found: &NameUse, new: &Name, edits: &[Edit]) -> Result<(), String> {
     let before = MeaningsBefore::collect(session, item, found, new, edits);
     let verified = run_speculatively(session, move |stop| before.verify(stop));
-    verified.unwrap_or_else(|| Err("the renamed text cannot be resolved".to_owned()))
+    verified.unwrap_or_else(|| Err("cannot resolve the renamed text".to_owned()))
 }
 
 /// The meanings of names before the rename.
@@ -334,7 +334,7 @@ impl MeaningsBefore {
         for (module, text, old_items) in &*self.modules {
             let new_items = after.items(module);
             if old_items.len() != new_items.len() {
-                return Err(format!("with `{new}` the text would be read otherwise"));
+                return Err(format!("the text would parse differently with `{new}`"));
             }
             let line = |at: u32| describe_line(text, (*module != self.home).then_some(module), at);
             for (ItemMeanings { item: old_item, names }, new_item) in old_items.iter().zip(&new_items) {
@@ -343,13 +343,13 @@ impl MeaningsBefore {
                 let is = meanings(&after, new_item);
                 if was.len() != is.len() || *had != error_codes(&after, new_item) {
                     return Err(match was.iter().find(|u| u.name == *new) {
-                        Some(u) => format!("`{new}` means something else in {}", line(u.span.start)),
-                        None => format!("`{new}` already means something else where `{}` is used", found.name),
+                        Some(u) => format!("`{new}` has another meaning in {}", line(u.span.start)),
+                        None => format!("`{new}` already has another meaning where `{}` is used", found.name),
                     });
                 }
                 for (a, b) in was.iter().zip(&is) {
                     if self.renaming.expected_meaning(&a.meaning, old_item, new_item) != b.meaning {
-                        return Err(format!("`{}` in {} would mean something else", a.name, line(a.span.start)));
+                        return Err(format!("`{}` in {} would change its meaning", a.name, line(a.span.start)));
                     }
                 }
             }

@@ -95,7 +95,7 @@ fn range_changes(tree: &Tree, name: &str, at: u32, extents: &[&String]) -> Vec<C
     let Some((_, span)) = vars.min_by_key(|(long, _)| *long) else { return Vec::new() };
     let end = Span::new(span.end, span.end);
     let range = |extent: &&String| CandidateEdit {
-        title: format!("Write the range `{name} < {extent}`"),
+        title: format!("Add the range `{name} < {extent}`"),
         span: end,
         text: format!(" < {extent}"),
     };

@@ -46,7 +46,7 @@ pub(crate) fn truncate_cases(formula: String) -> String {
     if fit == 0 {
         return match cases.len() {
             0 | 1 => truncate_to_cell(formula),
-            many => format!("in {many} cases, which the view of costs has"),
+            many => format!("{many} cases; see the cost view"),
         };
     }
     match cases.len().saturating_sub(fit) {

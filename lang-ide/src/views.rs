@@ -73,7 +73,7 @@ pub struct DefinitionView {
 pub fn view(session: &Session, module: &str, def: &str, stage: ViewStage) -> Result<DefinitionView, String> {
     let name = GlobalName::new(module, def);
     let Some(callee) = source::callee_at_f64(session, &name) else {
-        return Err(format!("there is no definition `{def}` here"));
+        return Err(format!("cannot find definition `{def}` in this module"));
     };
     let stages = session.stages(&callee).map_err(|why| describe_missing_forms(session, &name, &why))?;
     let plain =
@@ -115,10 +115,10 @@ fn describe_missing_forms(session: &Session, def: &GlobalName, why: &NoCoreForm)
         let first = found.into_iter().find(|d| d.is_error() && item.span().contains_inclusive(d.span.start))?;
         let line = session.text(&item.module)?.get(..first.span.start as usize)?.matches('\n').count() + 1;
         let place = if item.module == def.module { String::new() } else { format!(" of {}", item.module) };
-        Some(format!("there is a mistake in line {line}{place}: {}", first.message))
+        Some(format!("error in line {line}{place}: {}", first.message))
     };
     let name = &def.name;
-    mistake().unwrap_or_else(|| format!("`{name}` has no core form: there is {}", why.reason.phrase()))
+    mistake().unwrap_or_else(|| format!("`{name}` has no core form, because it contains {}", why.reason.phrase()))
 }
 
 fn text_span(origin: &StatementOrigin) -> Option<Span> {
@@ -144,7 +144,7 @@ fn derivative_view(session: &Session, def: &GlobalName, which: DerivativeMode) -
         DerivativeText::SsaOnly(ssa, why) => {
             let what = if which == DerivativeMode::Adjoint { "adjoint" } else { "forward" };
             let why = why.phrase();
-            let note = format!("the {what} view is Tensor SSA: there is {why}, which is not printed as Iverson yet");
+            let note = format!("the {what} view shows Tensor SSA, because Iverson source does not support {why} yet");
             let text = ssa.to_string();
             let own = |var| {
                 let all = session.source_spans(&ssa.callee, var).into_iter();
@@ -153,7 +153,7 @@ fn derivative_view(session: &Session, def: &GlobalName, which: DerivativeMode) -
             let lines = links::ssa_links(session, def, &text, &own);
             Ok(DefinitionView { text, is_program: false, definition_line: 0, note: Some(note), lines })
         }
-        DerivativeText::NotReal => Err(format!("`{}` has no derivative: it takes no reals, or gives none", def.name)),
+        DerivativeText::NotReal => Err(format!("`{}` has no derivative, because it has no real input or no real output", def.name)),
     }
 }
 
@@ -235,7 +235,7 @@ fn merged_statements(ssa: &SsaFunction, made: &source::PrintedDerivative, of: &[
 const MAX_COLUMN_WIDTH: usize = 60;
 
 fn cost_view(session: &Session, def: &GlobalName) -> Result<DefinitionView, String> {
-    let costs = costs(session, def).ok_or_else(|| format!("`{}` has no cost that is counted", def.name))?;
+    let costs = costs(session, def).ok_or_else(|| format!("`{}` has no cost formula", def.name))?;
     let mut text = format!("{}\n\n", def.name);
     let mut told = |of: &str, figures: &Option<CostDisplay>| {
         let Some(figures) = figures else { return };
@@ -257,7 +257,7 @@ fn cost_view(session: &Session, def: &GlobalName) -> Result<DefinitionView, Stri
     let at = u32::try_from(text.lines().count()).unwrap_or(0) + 2;
     let terms = work_by_location(session, def);
     if !terms.is_empty() {
-        text += "\nwhere the work is\n";
+        text += "\nwork by location\n";
     }
     let source = session.text(&def.module).unwrap_or_default();
     let wide = terms.iter().map(|(_, work)| work.chars().count()).filter(|n| *n <= MAX_COLUMN_WIDTH).max().unwrap_or(0);

@@ -55,7 +55,7 @@ impl Generator<'_> {
     /// it).
     pub(crate) fn element_address(&mut self, var: StmtId, at: &[Poly]) -> EmitResult<ElementAddress> {
         let place = self.place(var)?;
-        let memory = self.memory.get(&var).cloned().ok_or("a place without memory")?;
+        let memory = self.memory.get(&var).cloned().ok_or("a register where memory is required")?;
         let mut address = memory.address;
         let mut offset = 0;
         let size = i64::from(clif_type(place.scalar).bytes());

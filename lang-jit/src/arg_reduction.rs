@@ -45,7 +45,7 @@ impl<'g> Generator<'g> {
             _ => return Err("a place".to_owned()),
         };
         let is_real = self.scalar(of.operand.var) != Scalar::I64;
-        let register = *self.best_terms.get(&set.var).ok_or("a place of no terms")?;
+        let register = *self.best_terms.get(&set.var).ok_or("an arg-reduction without a best term")?;
         let (term, best) = (self.element(&of.operand)?, self.builder.use_var(register));
         let zero = self.int(0);
         let may = match is_real {

@@ -112,9 +112,9 @@ impl CompiledKernel {
             let (kind, writable, start, count) = raw_parts(&mut slot.items);
             let product = slot.dims.iter().try_fold(1_usize, |n, d| n.checked_mul(*d)).unwrap_or(usize::MAX);
             let is_allowed = writable || !expected.is_written;
-            assert!(kind == expected.scalar && is_allowed, "a slot of the kind of its place");
-            assert!(slot.dims.len() == expected.axes, "a slot of the shape of its place");
-            assert!(product.checked_mul(number) == Some(count), "as many elements as there are in all copies");
+            assert!(kind == expected.scalar && is_allowed, "a slot must have the element type of its place");
+            assert!(slot.dims.len() == expected.axes, "a slot must have the rank of its place");
+            assert!(product.checked_mul(number) == Some(count), "a slot must contain the elements of all copies");
             let start = if count == 0 { EMPTY_BUFFER.as_ptr().cast() } else { start };
             let bytes = product * crate::generate::clif_type(kind).bytes() as usize;
             PlaceArgument {
@@ -185,9 +185,9 @@ impl KernelCode for CompiledKernel {
         integers: &[i64],
         interrupt: &AtomicBool,
     ) -> Result<(), KernelInterrupted> {
-        assert!(words.len() == self.places.len() && integers.len() == self.integers, "all have values");
-        assert!(self.places.iter().all(|expected| expected.axes == 0), "all are numbers");
-        assert!(words.len() + integers.len() <= MAX_SCALAR_WORDS, "they are few");
+        assert!(words.len() == self.places.len() && integers.len() == self.integers, "every place and integer has a value");
+        assert!(self.places.iter().all(|expected| expected.axes == 0), "every place must be a scalar");
+        assert!(words.len() + integers.len() <= MAX_SCALAR_WORDS, "there must be at most MAX_SCALAR_WORDS words and integers");
         let told: &dyn Fn(i64, i64) = &|_, _| {};
         let pool = std::ptr::from_ref::<ThreadPool>(&self.pool);
         let head = [interrupt.as_ptr().cast_const().cast(), std::ptr::from_ref(&told).cast(), pool.cast()].map(address);

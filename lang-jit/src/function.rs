@@ -49,13 +49,13 @@ pub(crate) fn compile_kernel(
     let mut module = new_module(isa);
     let (mut context, applied) = build_function(&mut module, ssa, kernel)?;
     if context.func.dfg.num_insts() > MAX_INSTRUCTIONS {
-        return Err("it is too long".to_owned());
+        return Err("the kernel has too many instructions".to_owned());
     }
     let slots = context.func.sized_stack_slots.values().map(|slot| slot.size as usize).sum::<usize>();
     // Each instruction has at most one register to spill.
     let frame = slots.saturating_add(context.func.dfg.num_insts().saturating_mul(16));
     if frame > MAX_FRAME {
-        return Err("it keeps too much on the stack".to_owned());
+        return Err("the stack frame of the kernel is too large".to_owned());
     }
     let said = |why: cranelift_module::ModuleError| why.to_string();
     let id = module.declare_anonymous_function(&context.func.signature).map_err(said)?;
@@ -139,7 +139,7 @@ fn build_function(module: &mut JITModule, ssa: &SsaFunction, kernel: &Kernel) ->
     let mut context = module.make_context();
     let pointer = module.target_config().pointer_type();
     if pointer != types::I64 {
-        return Err("a processor of 64 bits is wanted".to_owned());
+        return Err("the processor must have 64-bit addresses".to_owned());
     }
     context.func.signature.params.push(AbiParam::new(pointer));
     context.func.signature.returns.push(AbiParam::new(types::I32));

@@ -118,7 +118,7 @@ impl<'g> Generator<'g> {
         builder.append_block_params_for_function_params(entry);
         builder.switch_to_block(entry);
         let stopped = builder.create_block();
-        let arguments = *builder.block_params(entry).first().ok_or("no argument")?;
+        let arguments = *builder.block_params(entry).first().ok_or("the kernel has no argument")?;
         let word = |builder: &mut FunctionBuilder<'g>, at: i32| {
             let flags = MemFlagsData::trusted().with_readonly();
             builder.ins().load(types::I64, flags, arguments, at * 8)
@@ -300,7 +300,7 @@ impl<'g> Generator<'g> {
         }
         let [a, b] = &of.factors;
         if !self.is_factor_in_bounds(of, a)? || !self.is_factor_in_bounds(of, b)? {
-            return Err("a matrix that may not be there".to_owned());
+            return Err("a factor of a matrix product may be out of bounds".to_owned());
         }
         let result = TensorAccess { var: of.var, at: of.at.clone() };
         let operands = [
@@ -325,7 +325,7 @@ impl<'g> Generator<'g> {
         let kind = match self.scalar(of.var) {
             Scalar::F64 => 0,
             Scalar::F32 => IS_F32,
-            _ => return Err("a product of numbers that are not real".to_owned()),
+            _ => return Err("a matrix product of numbers that are not real".to_owned()),
         };
         let kind = kind | if of.neg { IS_NEGATED } else { 0 } | if of.is_masked { IS_MASKED } else { 0 };
         let kind = self.int(kind);
@@ -349,7 +349,7 @@ impl<'g> Generator<'g> {
     /// Returns the distance in bytes between elements along an index.
     fn stride_along(&mut self, of: &TensorAccess, index: &Poly) -> EmitResult<Value> {
         let place = self.place(of.var)?;
-        let memory = self.memory.get(&of.var).cloned().ok_or("a place without memory")?;
+        let memory = self.memory.get(&of.var).cloned().ok_or("a register where memory is required")?;
         let mut steps = memory.strides.iter();
         let mut sum = self.int(0);
         for (axis, p) in place.axes.iter().zip(&of.at) {
@@ -475,7 +475,7 @@ impl<'g> Generator<'g> {
     // ---- elements ----
 
     pub(crate) fn place(&self, var: StmtId) -> EmitResult<&'g KernelStorage> {
-        self.places.get(&var).copied().ok_or_else(|| format!("{} has no place", var.name()))
+        self.places.get(&var).copied().ok_or_else(|| format!("{} has no storage", var.name()))
     }
 
     pub(crate) fn scalar(&self, var: StmtId) -> Scalar {
@@ -529,7 +529,7 @@ impl<'g> Generator<'g> {
         if place.role == StorageRole::Output && !place.is_fully_initialised && is_zero(with) {
             return Ok(());
         }
-        let memory = self.memory.get(&var).cloned().ok_or("a place without memory")?;
+        let memory = self.memory.get(&var).cloned().ok_or("a register where memory is required")?;
         // The axes that are cleared as a whole become loops.
         let mut heads = Vec::new();
         let mut address = memory.address;
@@ -608,7 +608,7 @@ impl<'g> Generator<'g> {
         if !safe {
             // Skips the store if an index is out of bounds.
             let mut holds = self.builder.ins().iconst(types::I8, 1);
-            let memory = self.memory.get(&set.var).cloned().ok_or("a place without memory")?;
+            let memory = self.memory.get(&set.var).cloned().ok_or("a register where memory is required")?;
             let mut extents = memory.extents.iter();
             for (axis, p) in place.axes.iter().zip(&set.at) {
                 if axis.is_some() {

@@ -84,10 +84,10 @@ impl Generator<'_> {
                 Ok(self.counter_value(number))
             }
             Atom::Local(..) | Atom::Global(_) => {
-                self.integers.get(a).copied().ok_or_else(|| "an integer that is not known".to_owned())
+                self.integers.get(a).copied().ok_or_else(|| "an integer that is no argument of the kernel".to_owned())
             }
             Atom::Read(x, _, at) => {
-                let var = StmtId::from_local(*x).ok_or("an array that is none")?;
+                let var = StmtId::from_local(*x).ok_or("a local that is no array")?;
                 self.element(&TensorAccess { var, at: at.to_vec() })
             }
             Atom::Min(p, q) | Atom::Max(p, q) => {
@@ -112,7 +112,7 @@ impl Generator<'_> {
                 self.emit_call(of, &[p, q])
             }
             Atom::SizeParam(..) | Atom::Arg(..) | Atom::Meta(_) | Atom::Overflow => {
-                Err("an integer that is none".to_owned())
+                Err("an atom that has no value at run time".to_owned())
             }
         }
     }
@@ -143,7 +143,7 @@ impl Generator<'_> {
                 Ok(self.builder.ins().icmp(by, value, zero))
             }
             Pred::Element(x, _, at, holds) => {
-                let var = StmtId::from_local(*x).ok_or("an array that is none")?;
+                let var = StmtId::from_local(*x).ok_or("a local that is no array")?;
                 let value = self.element(&TensorAccess { var, at: at.to_vec() })?;
                 if *holds {
                     return Ok(value);
@@ -151,7 +151,7 @@ impl Generator<'_> {
                 let one = self.builder.ins().iconst(types::I8, 1);
                 Ok(self.builder.ins().bxor(value, one))
             }
-            Pred::Member(..) | Pred::Exists(..) => Err("a predicate that loops do not have".to_owned()),
+            Pred::Member(..) | Pred::Exists(..) => Err("a predicate that loops cannot test".to_owned()),
         }
     }
 }

@@ -29,7 +29,7 @@ impl<'g> Generator<'g> {
         match rhs {
             Rhs::Map { operation: ScalarOp::Binary(op), pred, args } if of_reals(self, args) => {
                 let by = float_comparison(*op).ok_or("a comparison")?;
-                let [a, b] = args.as_slice() else { return Err("a comparison of two".to_owned()) };
+                let [a, b] = args.as_slice() else { return Err("a comparison without two operands".to_owned()) };
                 let (a, b) = (self.wide_element(index, a)?, self.wide_element(index, b)?);
                 let holds = self.builder.ins().fcmp(by, a, b);
                 self.mask_guarded(index, pred, holds)
@@ -95,7 +95,7 @@ impl<'g> Generator<'g> {
                 Ok(holds)
             }
             Pred::Element(x, _, at, holds) => {
-                let var = StmtId::from_local(*x).ok_or("an array that is none")?;
+                let var = StmtId::from_local(*x).ok_or("a local that is no array")?;
                 let is = self.mask_element(index, &TensorAccess { var, at: at.to_vec() })?;
                 Ok(if *holds { is } else { self.builder.ins().bnot(is) })
             }

@@ -114,7 +114,7 @@ impl ThreadPool {
             board = self.shared.idle.wait(board).unwrap_or_else(PoisonError::into_inner);
         }
         drop((board, started));
-        assert!(!failed.load(Ordering::Relaxed), "a piece of a job failed");
+        assert!(!failed.load(Ordering::Relaxed), "a piece of a parallel job panicked");
     }
 
     /// Starts the threads, as many as the system permits.

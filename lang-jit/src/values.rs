@@ -35,7 +35,7 @@ impl<'g> Generator<'g> {
             (Constant::Real(x), Scalar::F32) => self.builder.ins().f32const(x as f32),
             (Constant::Int(k), Scalar::I64) => self.int(k),
             (Constant::Bool(b), Scalar::Bool) => self.builder.ins().iconst(types::I8, i64::from(b)),
-            _ => return Err("a constant of another kind".to_owned()),
+            _ => return Err("a constant of another type".to_owned()),
         })
     }
 
@@ -71,7 +71,7 @@ impl<'g> Generator<'g> {
             (Scalar::F64 | Scalar::F32, false) => FloatCC::LessThanOrEqual,
             (Scalar::I64, true) => return Ok(self.builder.ins().smax(a, b)),
             (Scalar::I64, false) => return Ok(self.builder.ins().smin(a, b)),
-            (Scalar::Bool, _) => return Err("the extreme of truth values".to_owned()),
+            (Scalar::Bool, _) => return Err("an extreme of truth values".to_owned()),
         };
         let (better, is_nan) = (self.builder.ins().fcmp(by, a, b), self.builder.ins().fcmp(FloatCC::Unordered, a, a));
         let first = self.builder.ins().bor(better, is_nan);
@@ -125,7 +125,7 @@ impl<'g> Generator<'g> {
                         Some(product) => self.times(scalar, product, factor),
                     });
                 }
-                let product = product.ok_or("a product of nothing")?;
+                let product = product.ok_or("an empty product")?;
                 let product = if *neg { self.negated(scalar, product) } else { product };
                 self.emit_guarded(pred, scalar, product)
             }
@@ -140,7 +140,7 @@ impl<'g> Generator<'g> {
                 let value = self.operation(*operation, scalar, &kinds, &operands, exponent)?;
                 self.emit_guarded(pred, scalar, value)
             }
-            _ => Err("a statement that loops do not have".to_owned()),
+            _ => Err("a statement that loops cannot compute".to_owned()),
         }
     }
 
@@ -163,7 +163,7 @@ impl<'g> Generator<'g> {
                 }
             });
         }
-        chosen.ok_or_else(|| "a choice among nothing".to_owned())
+        chosen.ok_or_else(|| "an empty choice".to_owned())
     }
 
     pub(crate) fn operation(
@@ -280,7 +280,7 @@ impl<'g> Generator<'g> {
         kinds: &[Scalar],
         operands: &[Value],
     ) -> EmitResult<Value> {
-        let of = RuntimeOp::of(operation, kinds).ok_or_else(|| format!("the operation {}", operation.name()))?;
+        let of = RuntimeOp::of(operation, kinds).ok_or_else(|| format!("the operation {} has no runtime function", operation.name()))?;
         let mut bits = Vec::new();
         for (value, kind) in operands.iter().zip(kinds) {
             bits.push(self.to_bits(*value, *kind));
@@ -293,7 +293,7 @@ impl<'g> Generator<'g> {
                 self.builder.ins().bitcast(types::F32, default_flags(), short)
             }
             Scalar::I64 => given,
-            Scalar::Bool => return Err("an operation that gives a truth value".to_owned()),
+            Scalar::Bool => return Err("a runtime call that returns a truth value".to_owned()),
         })
     }
 

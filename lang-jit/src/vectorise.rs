@@ -454,7 +454,7 @@ impl<'g> Generator<'g> {
 
     /// Emits a vector of these lanes.
     pub(crate) fn pack_lanes(&mut self, of: ir::Type, all: &[Value]) -> EmitResult<Value> {
-        let [first, rest @ ..] = all else { return Err("a vector of nothing".to_owned()) };
+        let [first, rest @ ..] = all else { return Err("an empty vector".to_owned()) };
         let mut vector = self.builder.ins().splat(of, *first);
         for (lane, one) in (1..).zip(rest) {
             vector = self.builder.ins().insertlane(vector, *one, lane);
@@ -509,7 +509,7 @@ impl<'g> Generator<'g> {
                         Some(sum) => self.builder.ins().fadd(sum, term),
                     });
                 }
-                sum.ok_or_else(|| "a sum of nothing".to_owned())
+                sum.ok_or_else(|| "an empty sum".to_owned())
             }
             Rhs::Contract { pred, neg, factors, .. } => {
                 let mut product: Option<Value> = None;
@@ -520,7 +520,7 @@ impl<'g> Generator<'g> {
                         Some(product) => self.emit_product(product, factor),
                     });
                 }
-                let product = product.ok_or("a product of nothing")?;
+                let product = product.ok_or("an empty product")?;
                 let product = if *neg { self.emit_negation(product) } else { product };
                 self.wide_guarded(index, pred, product)
             }
@@ -603,7 +603,7 @@ impl<'g> Generator<'g> {
                 self.wide_choice(FloatCC::UnorderedOrGreaterThan, *a, zero, *a, zero)
             }
             (ScalarOp::Scalar(of @ (ScalarFn::Max | ScalarFn::Min)), [a, b]) => self.emit_wide_extreme(of, *a, *b),
-            _ => return Err("an operation that vectors do not have".to_owned()),
+            _ => return Err("an operation without a vector form".to_owned()),
         })
     }
 }

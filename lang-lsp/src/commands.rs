@@ -47,8 +47,8 @@ pub(crate) fn execute(state: &mut ServerState, params: &ExecuteCommandParams, re
             let line = line.as_u64().and_then(|line| usize::try_from(line).ok()).unwrap_or(usize::MAX);
             evaluate_line(state, url, line, reply)
         }
-        (name @ (RUN | EVALUATE), ..) => Err((Error::invalid_params(format!("{name} has other arguments")), reply)),
-        (name, ..) => Err((Error::invalid_params(format!("there is no command {name}")), reply)),
+        (name @ (RUN | EVALUATE), ..) => Err((Error::invalid_params(format!("invalid arguments of {name}")), reply)),
+        (name, ..) => Err((Error::invalid_params(format!("unknown command {name}")), reply)),
     };
     if let Err((error, reply)) = done {
         let _ = reply.send(Err(error));
@@ -62,7 +62,7 @@ type StartResult = std::result::Result<(), (Error, CommandReply)>;
 fn run_definition(state: &mut ServerState, url: Url, name: &str, reply: CommandReply) -> StartResult {
     let word = |c: char| c.is_alphanumeric() || c == '_' || c == '\'';
     if !name.chars().all(word) {
-        return Err((Error::invalid_params("this is no name"), reply));
+        return Err((Error::invalid_params("invalid name"), reply));
     }
     state.flush();
     let module = state.module(&url);
@@ -90,7 +90,7 @@ fn run_definition(state: &mut ServerState, url: Url, name: &str, reply: CommandR
         let (typ, message) = match outcome {
             EvaluationOutcome::Value(value, said) => {
                 let value = match value.as_str() {
-                    "" => format!("{name} ran and printed nothing"),
+                    "" => format!("{name} finished without output"),
                     value if name == "the file" => value.to_owned(),
                     // The rows of a value are aligned below one another.
                     value if value.contains('\n') => format!("{name} =\n{value}"),
@@ -110,7 +110,7 @@ fn run_definition(state: &mut ServerState, url: Url, name: &str, reply: CommandR
 fn evaluate_line(state: &mut ServerState, url: Url, line: usize, reply: CommandReply) -> StartResult {
     let comment = state.text(&url).and_then(|text| text.lines().nth(line)).unwrap_or_default().to_owned();
     let Some(expression) = evaluate::evaluated_expression(&comment) else {
-        let why = format!("line {} is no comment `{}…`", line.saturating_add(1), evaluate::EVALUATE_PREFIX);
+        let why = format!("line {} is not a comment `{}…`", line.saturating_add(1), evaluate::EVALUATE_PREFIX);
         return Err((request_failed(why), reply));
     };
     let (what, stopped) = (EvaluationTarget::Expression(expression.to_owned()), format!("{expression} was stopped"));

@@ -145,8 +145,8 @@ fn child_command(program: &Path, run: &EvaluationRequest) -> Command {
 
 /// Describes a missing interpreter.
 fn missing_interpreter(program: &Path) -> String {
-    let build = "`cargo install --locked --path lang-repl` in a checkout of Iverson builds it";
-    format!("there is no program {}, which evaluates; {build}", program.display())
+    let build = "to build it, run `cargo install --locked --path lang-repl` in a checkout of Iverson";
+    format!("cannot find the interpreter {}; {build}", program.display())
 }
 
 fn run_child(run: &EvaluationRequest, stop: &AtomicBool) -> EvaluationOutcome {
@@ -154,7 +154,7 @@ fn run_child(run: &EvaluationRequest, stop: &AtomicBool) -> EvaluationOutcome {
     let mut child = match child_command(&program, run).spawn() {
         Ok(child) => child,
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => return failure(missing_interpreter(&program)),
-        Err(e) => return failure(format!("{} cannot be started: {e}", program.display())),
+        Err(e) => return failure(format!("cannot start {}: {e}", program.display())),
     };
     if let Some(mut input) = child.stdin.take() {
         let text = run.text.clone();
@@ -177,13 +177,13 @@ fn run_child(run: &EvaluationRequest, stop: &AtomicBool) -> EvaluationOutcome {
             told if status.code() == Some(1) => {
                 let (told, mistakes) = run_errors::parse_output(&told);
                 // An error in the text prevents the run, because the expression needs the text.
-                let why = if run_errors::has_static_errors(&mistakes) { "not run, because of a mistake: " } else { "" };
+                let why = if run_errors::has_static_errors(&mistakes) { "not run, because the text has an error: " } else { "" };
                 EvaluationOutcome::Failed(format!("{why}{told}"), mistakes)
             }
             // The message of Rust's runtime before it aborts.
             told if status.code().is_none() && told.contains("memory allocation of") => {
                 EvaluationOutcome::Limit(format!(
-                    "stopped as it took more than {} MiB, the limit that `iverson.evaluate.memory` sets",
+                    "stopped, because it used more than {} MiB, the limit that `iverson.evaluate.memory` sets",
                     run.memory
                 ))
             }

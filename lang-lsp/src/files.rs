@@ -118,15 +118,15 @@ pub(crate) fn read(path: &Path) -> Result<String, String> {
     let fail = |e: io::Error| e.to_string();
     let file = fs::File::open(path).map_err(fail)?;
     if !file.metadata().map_err(fail)?.is_file() {
-        return Err("it is no file".to_owned());
+        return Err("not a regular file".to_owned());
     }
     let mut bytes = Vec::new();
     let most = u64::try_from(MAX_TEXT_BYTES).unwrap_or(u64::MAX).saturating_add(1);
     file.take(most).read_to_end(&mut bytes).map_err(fail)?;
     if bytes.len() > MAX_TEXT_BYTES {
-        return Err(format!("it has more than {} MiB", MAX_TEXT_BYTES >> 20));
+        return Err(format!("larger than {} MiB", MAX_TEXT_BYTES >> 20));
     }
-    String::from_utf8(bytes).map_err(|e| format!("it is not UTF-8 from byte {} on", e.utf8_error().valid_up_to()))
+    String::from_utf8(bytes).map_err(|e| format!("invalid UTF-8 at byte {}", e.utf8_error().valid_up_to()))
 }
 
 /// Returns the modules in a folder, except in hidden folders and build folders of other tools.

@@ -11,9 +11,9 @@ const MAX_HOVERS: usize = 4096;
 /// The mark of a lens or hint whose value may have changed.
 pub(crate) const LAST_KNOWN_MARK: &str = " (last known)";
 /// The note on a hover whose costs and derivatives may have changed.
-const COMPUTING_NOTE: &str = "costs and derivatives as last known; they are being computed";
+const COMPUTING_NOTE: &str = "last known costs and derivatives; new ones are being computed";
 /// The note on a hover of a program with errors.
-const ERROR_NOTE: &str = "costs and derivatives as last known, before the mistakes";
+const ERROR_NOTE: &str = "last known costs and derivatives, from before the errors";
 
 /// The key of a hover: its item and its first line. The first line is a signature up to the
 /// parameters, or an expression with its type.

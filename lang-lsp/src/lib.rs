@@ -57,13 +57,12 @@ const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(1);
 /// The interval at which the server checks that the client is alive.
 const WATCH_INTERVAL: Duration = Duration::from_secs(5);
 
-const HELP: &str = "\
-The language server of Iverson. An editor starts it and speaks with it over standard input and output.
+const HELP: &str = "Language server for Iverson. An editor starts it and communicates over standard input and output.
 
 Options:
-  --stdio          speak over standard input and output, which it does anyway
-  -h, --help       this help
-  -V, --version    the version
+  --stdio          Use standard input and output (the default)
+  -h, --help       Print help
+  -V, --version    Print version
 ";
 
 /// Runs the server and returns when the client disconnects.
@@ -82,7 +81,7 @@ pub fn main() -> ExitCode {
                 return ExitCode::SUCCESS;
             }
             other => {
-                eprintln!("iverson-lsp: there is no option {other}\n\n{HELP}");
+                eprintln!("iverson-lsp: unknown option {other}\n\n{HELP}");
                 return ExitCode::from(2);
             }
         }

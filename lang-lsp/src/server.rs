@@ -158,7 +158,7 @@ impl Server {
             return Ok(json!({"text": text}));
         }
         let Some(view) = ViewTarget::from_url(&params.uri) else {
-            return Err(request_failed(format!("there is no document {}", params.uri)));
+            return Err(request_failed(format!("unknown document {}", params.uri)));
         };
         let shown = view.clone();
         self.queue_step(move |state| state.views.record_shown(params.uri, shown));
@@ -180,7 +180,7 @@ impl Server {
         let asks = more.first().and_then(Value::as_bool) != Some(false);
         let parsed: std::result::Result<(Url, String, String), _> = serde_json::from_value(json!(what));
         let (source, def, stage) =
-            parsed.map_err(|_| Error::invalid_params("a view is of a URI, a name and a stage"))?;
+            parsed.map_err(|_| Error::invalid_params("a view requires a URI, a name and a stage"))?;
         let view = ViewTarget { source, def, stage };
         let asked = view.clone();
         let answer = self.ask_slow(&view.source, move |seen| asked.answer(seen)).await?;
@@ -190,7 +190,7 @@ impl Server {
             true => view.url(),
             false => Url::from_file_path(view.write(text).map_err(|e| request_failed(e.to_string()))?).ok(),
         };
-        let Some(document) = document else { return Err(request_failed("the view cannot be shown")) };
+        let Some(document) = document else { return Err(request_failed("cannot show the view")) };
         let shown = document.clone();
         self.queue_step(move |state| {
             state.views.record_shown(shown.clone(), view);
@@ -201,7 +201,7 @@ impl Server {
                 let params = json!({"uri": shown, "takeFocus": false});
                 state.client.request_by_name("window/showDocument", params, |_| {});
             } else {
-                state.client.show_message(MessageType::INFO, format!("the view is {shown}"));
+                state.client.show_message(MessageType::INFO, format!("the view is in {shown}"));
             }
         });
         Ok(Some(json!({"uri": document})))

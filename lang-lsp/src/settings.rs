@@ -71,7 +71,7 @@ impl Settings {
         };
         let wrong = RefCell::new(Vec::new());
         let told = |key: &str, found: &Value, wanted: &str, otherwise: &dyn Display| {
-            let said = format!("`iverson.{key}` is {found}, and {wanted} is wanted: it is taken as {otherwise}");
+            let said = format!("`iverson.{key}` must be {wanted}, but is {found}; using {otherwise}");
             wrong.borrow_mut().push(said);
         };
         let flag = |key: &str, otherwise: bool| {
@@ -85,13 +85,13 @@ impl Settings {
             let Some(found) = find(key).filter(|v| !v.is_null()) else { return otherwise };
             let taken = found.as_u64().map_or(otherwise, |n| n.max(least));
             if found.as_u64() != Some(taken) {
-                told(key, found, &format!("a whole number of at least {least}"), &taken);
+                told(key, found, &format!("an integer of at least {least}"), &taken);
             }
             taken
         };
         for key in ["hints", "lenses", "diagnostics", "evaluate"] {
             if let Some(found) = section.get(key).filter(|v| !v.is_object() && !v.is_null()) {
-                wrong.borrow_mut().push(format!("`iverson.{key}` is {found}, and settings by their names are wanted"));
+                wrong.borrow_mut().push(format!("`iverson.{key}` must be an object of settings, but is {found}"));
             }
         }
         // By default lenses show the costs already, so hints show only changes.

@@ -216,7 +216,7 @@ impl ServerState {
             && shown.is_none()
             && since.elapsed() >= PROGRESS_DELAY
         {
-            *shown = Some(ProgressIndicator::begin(&self.client, &self.abilities, "Costs"));
+            *shown = Some(ProgressIndicator::begin(&self.client, &self.abilities, "Computing costs"));
         }
         self.dispatch();
     }
@@ -436,7 +436,7 @@ impl ServerState {
             let texts = modules.into_iter().map(|module| {
                 let text = match files::path_of_module(&module) {
                     Some(path) => stamps.read(&path),
-                    None => Err("it is no file".to_owned()),
+                    None => Err("not a regular file".to_owned()),
                 };
                 (module, text)
             });
@@ -462,7 +462,7 @@ impl ServerState {
                     self.checker().missing_files.insert(module.clone());
                     let exists = files::path_of_module(&module).is_some_and(|path| path.exists());
                     if exists {
-                        self.client.log(MessageType::WARNING, format!("{module} cannot be read: {why}"));
+                        self.client.log(MessageType::WARNING, format!("cannot read {module}: {why}"));
                     }
                 }
             }

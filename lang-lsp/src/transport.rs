@@ -28,8 +28,8 @@ const MAX_MESSAGE: usize = 256 << 20;
 const MAX_PLAUSIBLE_LENGTH: u64 = 1 << 30;
 /// The required header.
 const LENGTH_HEADER: &str = "content-length:";
-const NO_HEADER: &str = "this is no header";
-const TOO_LONG: &str = "the message is too long";
+const NO_HEADER: &str = "invalid header";
+const TOO_LONG: &str = "message too long";
 /// The maximal number of bytes of a header line.
 const MAX_HEADER: u64 = 16 << 10;
 
@@ -75,7 +75,7 @@ pub(crate) fn serve<S: LanguageServer>(
             // Notifications with this prefix may be ignored, but a request needs an answer.
             Ok(Message::Request(request)) if request.method().starts_with("$/") && request.id().is_some() => {
                 let id = request.id().cloned().unwrap_or(Id::Null);
-                refuse(id, protocol_error(ErrorCode::MethodNotFound, "there is no such method"));
+                refuse(id, protocol_error(ErrorCode::MethodNotFound, "method not found"));
             }
             Ok(Message::Request(request)) => {
                 match request.method() {
@@ -150,12 +150,12 @@ fn read_frame(input: &mut impl BufRead) -> io::Result<MessageFrame> {
                 // A number that overflows cannot be a valid length.
                 length = Some(value.parse::<usize>().unwrap_or(usize::MAX));
             }
-            Some(_) => bad = Some("Content-Length is no number"),
+            Some(_) => bad = Some("Content-Length is not a number"),
             None if !is_header(line) => return Ok(MessageFrame::Invalid(NO_HEADER)),
             None => {}
         }
     }
-    let Some(length) = length else { return Ok(MessageFrame::Invalid(bad.unwrap_or("there is no Content-Length"))) };
+    let Some(length) = length else { return Ok(MessageFrame::Invalid(bad.unwrap_or("missing Content-Length"))) };
     let wanted = u64::try_from(length).unwrap_or(u64::MAX);
     if wanted > MAX_PLAUSIBLE_LENGTH {
         return Ok(MessageFrame::Oversized);
@@ -218,7 +218,7 @@ enum Message {
 
 fn parse_message(body: &[u8]) -> Result<Message, (Id, Error)> {
     let mut value =
-        parse_json(body).ok_or_else(|| (Id::Null, protocol_error(ErrorCode::ParseError, "this is no JSON")))?;
+        parse_json(body).ok_or_else(|| (Id::Null, protocol_error(ErrorCode::ParseError, "invalid JSON")))?;
     // Some clients pass `null` or `{}` to methods without parameters.
     let takes_none = |v: &Value| matches!(v.get("method").and_then(Value::as_str), Some("shutdown" | "exit"));
     if (takes_none(&value) || value.get("params").is_some_and(Value::is_null))
@@ -233,16 +233,16 @@ fn parse_message(body: &[u8]) -> Result<Message, (Id, Error)> {
         _ => Id::Null,
     };
     if !value.is_object() {
-        return invalid(id, "a message is a JSON object");
+        return invalid(id, "a message must be a JSON object");
     }
     if value.get("method").is_some() {
         // The client could not match an answer with such an id.
         if value.get("id").is_some() && id == Id::Null {
-            return invalid(id, "the id of a request is a number or a text");
+            return invalid(id, "the id of a request must be a number or a string");
         }
         return match serde_json::from_value(value) {
             Ok(request) => Ok(Message::Request(request)),
-            Err(_) => invalid(id, "this is no request"),
+            Err(_) => invalid(id, "invalid request"),
         };
     }
     let error = |e: &Value| serde_json::from_value(e.clone()).unwrap_or_else(|_| Error::internal_error());

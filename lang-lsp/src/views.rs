@@ -25,7 +25,7 @@ const FOLDER: &str = "views";
 /// The maximal number of views that follow the edits; the oldest are dropped.
 const MAX_VIEWS: usize = 32;
 /// The prefix of the first line of a view file while the current program has no such view.
-const OUTDATED_PREFIX: &str = "-- as it was before an edit: ";
+const OUTDATED_PREFIX: &str = "-- outdated: ";
 
 /// The subject of a view.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -90,7 +90,7 @@ impl ViewTarget {
     pub(crate) fn answer(&self, seen: &RequestContext<'_>) -> Result<Value> {
         let text = seen.document(&self.source)?;
         let Some((_, stage)) = STAGES.iter().find(|(name, _)| *name == self.stage) else {
-            return Err(request_failed(format!("there is no view `{}`", self.stage)));
+            return Err(request_failed(format!("unknown view `{}`", self.stage)));
         };
         let view = view_of(seen.session, &text.module, &self.def, *stage).map_err(request_failed)?;
         let lines = view.lines.iter().map(|(line, spans)| {

@@ -6,23 +6,21 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use lang_core::runtime::print::Digits;
 
-const EXAMPLES: &str = "\
-Examples:
-  iverson                                  the REPL
+const EXAMPLES: &str = "Examples:
+  iverson                                  start the REPL
   iverson run conv.iv x='[1, 2, 3]' c='[1, -1]'
-                                           main of conv.iv with these arguments
-  iverson eval 'sum i < 10: i^2'           one expression
-  iverson eval 'loss(3)' -l loss.iv        … with the definitions of a file
-  iverson check *.iv                       what is wrong with these files
-  iverson fmt *.iv                         write them in the one layout
-  iverson doc linalg.solve                 what a function does, with an example
-  iverson explain E0300                    what an error code means
+                                           call main of conv.iv with these arguments
+  iverson eval 'sum i < 10: i^2'           evaluate an expression
+  iverson eval 'loss(3)' -l loss.iv        … with the definitions of a file in scope
+  iverson check *.iv                       report problems in these files
+  iverson fmt *.iv                         format these files
+  iverson doc linalg.solve                 show the documentation of a function
+  iverson explain E0300                    explain an error code
 
-Exit status: 0 good, 1 the program is wrong or failed, 2 the command line is wrong.";
+Exit status: 0 success, 1 error in the program, 2 error in the command line.";
 
-const RUN_EXAMPLES: &str = "\
-The items of FILE run in order; then `main`, if there is one, is called with the arguments and its
-value is printed. A value is an Iverson literal, or @ and the name of a data file: .npy, .npz, .csv,
+const RUN_EXAMPLES: &str = "Runs the items of FILE in order. Then calls `main`, if it exists, with the arguments and prints its
+value. A value is an Iverson literal, or @ and the name of a data file: .npy, .npz, .csv,
 .json or .png.
 
 Examples:
@@ -39,66 +37,57 @@ Examples:
   iverson eval 'conv([1, 2, 3], [1, -1])' -l conv.iv
   iverson eval '-2^2'                      an expression may begin with a minus";
 
-const CHECK_EXAMPLES: &str = "\
-Examples:
+const CHECK_EXAMPLES: &str = "Examples:
   iverson check a.iv b.iv
-  iverson check --format short *.iv        one line for each mistake
-  iverson check --format json a.iv         a list for programs; lines and columns count from 1
+  iverson check --format short *.iv        one line per problem
+  iverson check --format json a.iv         for programs; lines and columns count from 1
   generate | iverson check -               from standard input";
 
-const FMT_EXAMPLES: &str = "\
-Examples:
-  iverson fmt a.iv b.iv                    rewrites the files that need it
-  iverson fmt --check *.iv                 names those that need it, and exits with 1 if there are any
-  iverson fmt - < a.iv                     from standard input to standard output";
+const FMT_EXAMPLES: &str = "Examples:\n  iverson fmt a.iv b.iv                    format both files in place\n  iverson fmt --check *.iv                 list the files that are not formatted; if any, exit with 1\n  iverson fmt - < a.iv                     format standard input to standard output";
 
-const DOC_EXAMPLES: &str = "\
-Signature, documentation, example and derivative rules of what a name stands for.
+const DOC_EXAMPLES: &str = "Prints the signature, documentation, example and derivative rules of a name.
 
 Examples:
   iverson doc linalg.solve                 a function of the library
-  iverson doc solve                        … by its name alone, wherever it is
-  iverson doc linalg                       a module, and what it has
-  iverson doc grad                         an operator, a form or a keyword of the language
+  iverson doc solve                        … by its name alone, in any module
+  iverson doc linalg                       a module and its contents
+  iverson doc grad                         an operator, a special form or a keyword
   iverson doc sin --format json            for programs
   iverson doc conv -l conv.iv              a definition of a file
   iverson doc                              the modules of the library";
 
-const SHOW_EXAMPLES: &str = "\
-The forms that a definition goes through on its way to a derivative. Type parameters stand for f64.
+const SHOW_EXAMPLES: &str = "Prints an intermediate form or a derivative of a definition. Type parameters are f64.
 
 Examples:
-  iverson show core conv.iv conv           with calls, brackets and indices spelled out
-  iverson show ssa conv.iv loss            one operation on whole arrays in each line
-  iverson show adjoint conv.iv loss        the cotangents of its arguments, as Iverson
-  iverson show forward conv.iv loss        the tangent of its result, as Iverson
-  iverson show ssa conv.iv loss_adj        the adjoint, one operation in each line
-  iverson show adjoint conv.iv loss --origins   the same, and for what in loss each line is";
+  iverson show core conv.iv conv           with explicit calls, brackets and indices
+  iverson show ssa conv.iv loss            one array operation per line
+  iverson show adjoint conv.iv loss        the cotangents of its arguments, as Iverson source
+  iverson show forward conv.iv loss        the tangent of its result, as Iverson source
+  iverson show ssa conv.iv loss_adj        the adjoint, one array operation per line
+  iverson show adjoint conv.iv loss --origins   … with the origin of each line in loss";
 
-const BENCH_EXAMPLES: &str = "\
-Each is run once to be ready, which is told as the time to compile, and then until the time is over, at least five times.
-Reals between -1 and 1 are made up for what the definition takes, type parameters stand for f64.
+const BENCH_EXAMPLES: &str = "Runs the definition and its gradient once to compile them, and then for the minimum time, at least five times.
+The arguments are pseudo-random reals between -1 and 1. Type parameters are f64.
 
 Examples:
   iverson bench conv.iv loss n=1000 m=16
-  iverson bench conv.iv loss n=1000 m=16 --backend interp   by the interpreter";
+  iverson bench conv.iv loss n=1000 m=16 --backend interp   with the interpreter";
 
 /// Parses a positive number of seconds, at most a day.
 fn parse_seconds(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(seconds) if seconds > 0.0 && seconds <= 86_400.0 => Ok(seconds),
-        _ => Err("a number of seconds is wanted, more than 0 and at most a day".to_owned()),
+        _ => Err("expected a number of seconds, greater than 0 and at most one day".to_owned()),
     }
 }
 
-const COST_EXAMPLES: &str = "\
-Work is the real operations, iterations the index tuples visited, io the reals that go in and come out.
-Where data decide, \"<=\" stands before the most that it can be. Type parameters stand for f64.
+const COST_EXAMPLES: &str = "Work counts operations on reals, iterations the visited index tuples, io the reals in inputs and outputs.
+If a cost depends on data, \"<=\" marks its upper bound. Type parameters are f64.
 
 Examples:
-  iverson cost conv.iv loss                           formulas in the sizes, and how much dearer the adjoint is
+  iverson cost conv.iv loss                           formulas in the sizes, and the certified cost ratio of the adjoint
   iverson cost conv.iv loss --at n=64,m=8             the definition, its tangent, its adjoint
-  iverson cost conv.iv loss --at n=64,m=8 --measure   … and what the interpreters count";
+  iverson cost conv.iv loss --at n=64,m=8 --measure   … and the counts of actual runs";
 
 const COMPLETION_EXAMPLES: &str = "\
 Examples:
@@ -108,7 +97,7 @@ Examples:
 
 /// Iverson, a differentiable array language.
 ///
-/// Without a command: the REPL on a terminal; on a pipe the same, line by line, without prompts.
+/// Without a command, starts the REPL. On a pipe, the REPL reads line by line without prompts.
 #[derive(Parser, Debug)]
 #[command(name = "iverson", version, after_long_help = EXAMPLES)]
 pub(crate) struct Cli {
@@ -121,34 +110,34 @@ pub(crate) struct Cli {
 /// Options of every command.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct CommonOptions {
-    /// What computes
+    /// Backend that runs programs
     #[arg(long, global = true, value_enum, default_value = "cpu", hide_possible_values = false)]
     pub(crate) backend: BackendChoice,
-    /// How many threads compute (default: as many as there are cores)
+    /// Number of threads (default: one per core)
     #[arg(long, global = true, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096))]
     pub(crate) threads: Option<u32>,
-    /// What `f64` is computed in
+    /// Precision in which `f64` is computed
     #[arg(long, global = true, value_enum, default_value = "f64")]
     pub(crate) precision: Precision,
-    /// Tell how long checking and running took
+    /// Print the time of checking and of running
     #[arg(long, global = true)]
     pub(crate) time: bool,
-    /// Tell the work, tests and iterations of the run
+    /// Print the work, tests and iterations of the run
     #[arg(long, global = true)]
     pub(crate) count: bool,
-    /// Where an operation gives NaN though no operand is one: stop there, or go on with it
+    /// Action if an operation produces NaN from operands that are not NaN
     #[arg(long, global = true, value_enum, default_value = "ignore")]
     pub(crate) nan: NanPolicy,
-    /// How results and mistakes are written; `short` is one line for each mistake
+    /// Format of results and problems; `short` prints one line per problem
     #[arg(long, global = true, value_enum, default_value = "text")]
     pub(crate) format: OutputFormat,
-    /// Significant digits of reals, or all; `all` leaves nothing out of arrays either
+    /// Significant digits of reals; `all` also prints arrays in full
     #[arg(long, global = true, value_name = "N|all", value_parser = parse_digits)]
     pub(crate) digits: Option<Digits>,
-    /// Colours; `auto` is on a terminal unless NO_COLOR is set
+    /// Coloured output; `auto`: on a terminal, unless NO_COLOR is set
     #[arg(long, global = true, value_enum, default_value = "auto", value_name = "WHEN")]
     pub(crate) color: ColorMode,
-    /// A bar for work that takes long; `auto` is on a terminal
+    /// Progress bar for long computations; `auto`: on a terminal
     #[arg(long, global = true, value_enum, default_value = "auto", value_name = "WHEN")]
     pub(crate) progress: ProgressMode,
 }
@@ -156,11 +145,11 @@ pub(crate) struct CommonOptions {
 /// `--backend`
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum BackendChoice {
-    /// The interpreter alone, derivatives too
+    /// The interpreter only, also for derivatives
     Interp,
-    /// The processor
+    /// Machine code for the CPU
     Cpu,
-    /// The graphics card
+    /// The GPU
     Gpu,
 }
 
@@ -176,9 +165,9 @@ pub(crate) enum Precision {
 /// `--nan`
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum NanPolicy {
-    /// The run fails there
+    /// Stop the run with an error
     Stop,
-    /// NaN is a value like others
+    /// Treat NaN like any other value
     Ignore,
 }
 
@@ -187,21 +176,21 @@ pub(crate) enum NanPolicy {
 pub(crate) enum CompilerForm {
     /// The core calculus
     Core,
-    /// Every `let` outermost
+    /// Core with every `let` outermost
     Lifted,
-    /// Without tuples
+    /// Core without tuples
     Pairs,
-    /// Every `for` outermost
+    /// Core with every `for` outermost
     Pushed,
     /// Tensor SSA
     Ssa,
-    /// Loop nests, as they run
+    /// Loop nests as they run
     Loops,
-    /// The loop nests as Cranelift has them, before they are machine code
+    /// Loop nests as Cranelift IR
     Clif,
-    /// The forward derivative, as Iverson
+    /// The forward derivative as Iverson source
     Forward,
-    /// The adjoint, as Iverson
+    /// The adjoint as Iverson source
     Adjoint,
 }
 
@@ -210,11 +199,11 @@ pub(crate) enum CompilerForm {
 pub(crate) enum OutputFormat {
     /// For people
     Text,
-    /// For people, one line for each mistake
+    /// For people, one line per problem
     Short,
     /// For programs
     Json,
-    /// Values for people, mistakes for programs: each is a line of JSON
+    /// Values for people; each problem as one line of JSON
     JsonErrors,
 }
 
@@ -242,7 +231,7 @@ pub(crate) enum ColorMode {
 /// text is a mistyped option.
 fn parse_expression(text: &str) -> Result<String, String> {
     match text.starts_with("--") {
-        true => Err("there is no such option".to_owned()),
+        true => Err("unknown option".to_owned()),
         false => Ok(text.to_owned()),
     }
 }
@@ -253,19 +242,19 @@ pub(crate) fn parse_digits(text: &str) -> Result<Digits, String> {
         // An `f64` needs at most 17 digits.
         Ok(n @ 1..=17) => Ok(Digits::AtMost(n)),
         _ if text == "all" => Ok(Digits::All),
-        _ => Err("a number from 1 to 17, or `all`".to_owned()),
+        _ => Err("expected a number from 1 to 17, or `all`".to_owned()),
     }
 }
 
 /// The commands.
 #[derive(Subcommand, Debug)]
 pub(crate) enum CliCommand {
-    /// Run a file and print the value of its main
+    /// Run a file and print the value of its `main`
     #[command(after_long_help = RUN_EXAMPLES)]
     Run {
         /// The file, or - for standard input
         file: PathBuf,
-        /// Arguments of main, as name=value
+        /// Arguments of `main`, as name=value
         #[arg(value_name = "NAME=VALUE")]
         arguments: Vec<String>,
     },
@@ -279,92 +268,92 @@ pub(crate) enum CliCommand {
         #[arg(short, long = "load", value_name = "FILE")]
         load: Option<PathBuf>,
     },
-    /// Tell what is wrong with files, without running them
+    /// Report problems in files without running them
     #[command(after_long_help = CHECK_EXAMPLES)]
     Check {
         /// The files, - for standard input
         #[arg(required = true, value_name = "FILE")]
         files: Vec<PathBuf>,
     },
-    /// Write files in the one layout
+    /// Format files
     #[command(after_long_help = FMT_EXAMPLES)]
     Fmt {
-        /// Change nothing; name the files that would change
+        /// List the files that would change, and write none
         #[arg(long)]
         check: bool,
         /// The files, - for standard input to standard output
         #[arg(required = true, value_name = "FILE")]
         files: Vec<PathBuf>,
     },
-    /// Show the documentation of a function, a module or a word of the language
+    /// Show the documentation of a function, a module or a language construct
     #[command(after_long_help = DOC_EXAMPLES)]
     Doc {
-        /// The name, such as linalg.solve; without one, what there is
+        /// The name, such as linalg.solve; without it, an overview
         name: Option<String>,
-        /// A file whose definitions are known
+        /// A file whose definitions are in scope
         #[arg(short, long = "load", value_name = "FILE")]
         load: Option<PathBuf>,
     },
-    /// Show a definition in a form of the compiler
+    /// Show a definition in an intermediate form of the compiler
     #[command(after_long_help = SHOW_EXAMPLES)]
     Show {
-        /// Which form
+        /// The form
         #[arg(value_enum)]
         stage: CompilerForm,
         /// The file, or - for standard input
         file: PathBuf,
         /// The definition
         def: String,
-        /// Tell of each line of Tensor SSA, also of a derivative's, where it comes from
+        /// Print the origin of each line of Tensor SSA, also for derivatives
         #[arg(long)]
         origins: bool,
     },
-    /// Tell what a definition and its derivatives cost, as formulas or at given sizes
+    /// Report the cost of a definition and its derivatives, as formulas or at fixed sizes
     #[command(after_long_help = COST_EXAMPLES)]
     Cost {
         /// The file, or - for standard input
         file: PathBuf,
-        /// The definition; without one, all of the file
+        /// The definition; without it, all definitions of the file
         def: Option<String>,
-        /// Sizes, and integer arguments: n=64 m=8
+        /// Sizes and integer arguments: n=64 m=8
         sizes: Vec<String>,
-        /// The same: n=64,m=8
+        /// Sizes and integer arguments in one list: n=64,m=8
         #[arg(long, value_name = "SIZES")]
         at: Vec<String>,
-        /// Also run it, on made-up values, and count
+        /// Also run it on synthetic arguments and print the counts
         #[arg(long)]
         measure: bool,
     },
-    /// Tell how long a definition and its gradient take at given sizes, on made-up values
+    /// Measure the run times of a definition and its gradient at fixed sizes, on synthetic arguments
     #[command(after_long_help = BENCH_EXAMPLES)]
     Bench {
         /// The file, or - for standard input
         file: PathBuf,
         /// The definition
         def: String,
-        /// Sizes, and integer arguments: n=1000 m=16
+        /// Sizes and integer arguments: n=1000 m=16
         sizes: Vec<String>,
-        /// How long each is run at least
+        /// Minimum total run time of each function
         #[arg(long, default_value_t = 1.0, value_name = "SECONDS", value_parser = parse_seconds)]
         seconds: f64,
     },
     /// Explain an error code
     Explain {
-        /// The code, such as E0300; without one, all codes are listed
+        /// The code, such as E0300; without it, the list of all codes
         code: Option<String>,
     },
-    /// Speak the protocol of the benchmark suite GradBench: lines of JSON on standard input and output
+    /// Serve the protocol of the GradBench benchmark suite: lines of JSON on standard input and output
     Gradbench {
         /// The folder with the modules
         #[arg(long, default_value = "examples/gradbench")]
         dir: PathBuf,
-        /// By several threads: as many as there are cores, or as `--threads` says
+        /// Use several threads: one per core, or the number of `--threads`
         #[arg(long)]
         multithreaded: bool,
     },
-    /// Tell what this machine offers and what will be used
+    /// Report the features of this machine and the selected backend
     Doctor,
-    /// Write the completions of a shell
+    /// Print the completion script of a shell
     #[command(after_long_help = COMPLETION_EXAMPLES)]
     Completions {
         /// The shell

@@ -33,7 +33,7 @@ pub(crate) fn read(path: &Path, sources: &mut Sources) -> Result<String, Box<Pro
     let bytes = read_bytes(path).map_err(|e| Box::new(read_problem(&name, &e)))?;
     if bytes.len() > MAX_TEXT_BYTES {
         let most = MAX_TEXT_BYTES >> 20;
-        let message = format!("`{name}` is too large; a text has at most {most} MiB");
+        let message = format!("`{name}` is too large; a text file may have at most {most} MiB");
         return Err(Box::new(Problem::new(Code::E0008, message).with_file(name)));
     }
     if let Some(encoding) = wide_encoding(&bytes) {
@@ -116,7 +116,7 @@ pub(crate) fn read_with<T>(
     let known = file.metadata().map_err(failed)?;
     let most = if known.is_file() { format.max_bytes() } else { format.max_bytes().min(MAX_TEXT_BYTES) };
     let limit = u64::try_from(most).unwrap_or(u64::MAX);
-    let too_large = || Refusal::new(Code::E0602, format!("`{name}` is too large; it may have {} MiB", most >> 20));
+    let too_large = || Refusal::new(Code::E0602, format!("`{name}` is too large; the limit is {} MiB", most >> 20));
     if known.len() > limit {
         return Err(too_large());
     }
@@ -231,7 +231,7 @@ pub(crate) fn write_with<T>(
 ) -> Result<T, Refusal> {
     let written = match fs::metadata(path) {
         Ok(known) if known.is_dir() => Err(io::Error::from(io::ErrorKind::IsADirectory).into()),
-        Ok(known) if !known.is_file() => Err(io::Error::other("it is no ordinary file").into()),
+        Ok(known) if !known.is_file() => Err(io::Error::other("it is not a regular file").into()),
         Ok(_) => replace_existing(path, write),
         Err(e) if e.kind() == io::ErrorKind::NotFound => write_and_rename(path, write, None),
         Err(e) => Err(e.into()),
@@ -241,7 +241,7 @@ pub(crate) fn write_with<T>(
         WriteError::Failed(e) if is_interrupt(&e) => data::interrupt_refusal(),
         WriteError::Failed(e) => {
             let why = match e.kind() {
-                io::ErrorKind::NotFound => "there is no such folder".to_owned(),
+                io::ErrorKind::NotFound => "no such directory".to_owned(),
                 _ => failure_reason(&e),
             };
             Refusal::new(Code::E0605, format!("`{}` cannot be written: {why}", display_path(path)))
@@ -253,7 +253,7 @@ fn read_problem(name: &str, e: &io::Error) -> Problem {
     let why = failure_reason(e);
     let problem = Problem::new(Code::E0602, format!("`{name}` cannot be read: {why}")).with_file(name);
     match e.kind() {
-        io::ErrorKind::NotFound => problem.with_help("the name is taken relative to the current directory"),
+        io::ErrorKind::NotFound => problem.with_help("paths are relative to the current directory"),
         _ => problem,
     }
 }
@@ -261,10 +261,10 @@ fn read_problem(name: &str, e: &io::Error) -> Problem {
 /// Returns why a file operation failed, in the same words on every system.
 pub(crate) fn failure_reason(e: &io::Error) -> String {
     match e.kind() {
-        io::ErrorKind::NotFound => "there is no such file".to_owned(),
+        io::ErrorKind::NotFound => "no such file".to_owned(),
         io::ErrorKind::IsADirectory => "it is a directory".to_owned(),
         io::ErrorKind::PermissionDenied => "permission denied".to_owned(),
-        io::ErrorKind::StorageFull => "no space is left on the device".to_owned(),
+        io::ErrorKind::StorageFull => "no space left on the device".to_owned(),
         _ => e.to_string(),
     }
 }

@@ -116,7 +116,7 @@ pub(crate) fn fit_arguments(
     solve(Code::E0600, &axes, &mut sizes, types)?;
     for ((name, ty), read) in signature.params.iter().zip(arguments) {
         if let Some((p, n)) = negative_extent(ty, &sizes, types) {
-            let message = format!("an extent of `{name}`, `{p}`, would be {n}, and no extent is negative");
+            let message = format!("the extent `{p}` of `{name}` would be {n}, but an extent must not be negative");
             return Err(vec![read.with_place(Problem::new(Code::E0600, message), read.span(), "")]);
         }
     }
@@ -146,7 +146,7 @@ pub(crate) fn fit_to_type(
     });
     solve(CODE, &fitter.axes, &mut sizes, types)?;
     if let Some((p, n)) = negative_extent(ty, &sizes, types) {
-        let message = format!("an extent, `{p}`, would be {n}, and no extent is negative");
+        let message = format!("the extent `{p}` would be {n}, but an extent must not be negative");
         return Err(vec![Problem::new(CODE, message)]);
     }
     Ok((datum, ty.map_sizes(&|p, _| substitute_known(p, &sizes, types)), fitter.warnings))
@@ -232,7 +232,7 @@ impl AccessPath {
     /// Returns the name of the whole argument or file.
     pub(crate) fn file_phrase(&self) -> String {
         match &self.root {
-            ValueRoot::Argument { name, file: Some(file) } => format!("argument `{name}`, of `{file}`,"),
+            ValueRoot::Argument { name, file: Some(file) } => format!("argument `{name}` from `{file}`"),
             ValueRoot::Argument { name, file: None } => format!("argument `{name}`"),
             ValueRoot::File => "the file".to_owned(),
         }
@@ -261,7 +261,7 @@ impl AccessPath {
         match &self.root {
             ValueRoot::Argument { name, file: None } => format!("argument `{name}{fields}{indices}`"),
             ValueRoot::Argument { name, file: Some(file) } => {
-                format!("argument `{name}{fields}{indices}`, of `{file}`,")
+                format!("argument `{name}{fields}{indices}` from `{file}`")
             }
             ValueRoot::File if fields.is_empty() && indices.is_empty() => nothing.to_owned(),
             ValueRoot::File => format!("`{fields}{indices}`"),
@@ -337,7 +337,7 @@ impl<'a> Fitter<'a> {
     pub(crate) fn warn(&mut self, message: String) {
         let message = match self.warnings.len() {
             0..MAX_WARNINGS => message,
-            MAX_WARNINGS => "there are more warnings like these".to_owned(),
+            MAX_WARNINGS => "further warnings are omitted".to_owned(),
             _ => return,
         };
         self.warnings.push(self.read.with_place(Problem::new(Code::W0606, message), self.read.span(), ""));
@@ -368,14 +368,14 @@ impl<'a> Fitter<'a> {
     fn warn_lost(&mut self) {
         if let Some((first, more)) = self.missing.take() {
             self.warn(match more {
-                0 => format!("{first} has no value, which makes a NaN"),
-                n => format!("{first}, and {n} more, have no value, which makes NaNs"),
+                0 => format!("{first} has no value; it is read as NaN"),
+                n => format!("{first} and {n} more have no value; they are read as NaN"),
             });
         }
         if let Some((first, more)) = self.rounded.take() {
             self.warn(match more {
-                0 => format!("{first}; the nearest one is taken"),
-                n => format!("{first}, and {n} more likewise; the nearest ones are taken"),
+                0 => format!("{first}; the nearest value is used"),
+                n => format!("{first}, and {n} more likewise; the nearest values are used"),
             });
         }
     }
@@ -406,7 +406,7 @@ impl<'a> Fitter<'a> {
                 };
                 if nearest != *n {
                     count_occurrence(&mut self.rounded, || {
-                        format!("{} is {n}, no exact `{}`", access.value_phrase(), Type::Scalar(scalar))
+                        format!("{} is {n}, which has no exact `{}`", access.value_phrase(), Type::Scalar(scalar))
                     });
                 }
                 Some(x)
@@ -418,21 +418,21 @@ impl<'a> Fitter<'a> {
     fn mismatch_error(&self, literal: &Literal, ty: &Type, access: &AccessPath) -> Box<Problem> {
         let message = match &literal.kind {
             LiteralKind::Tuple(items) if items.is_empty() && self.read.is_json => {
-                format!("{} is null, which is no `{ty}`", access.value_phrase())
+                format!("{} is null, not of type `{ty}`", access.value_phrase())
             }
             kind => format!("{} is {}, not of type `{ty}`", access.value_phrase(), kind.noun()),
         };
-        let problem = self.literal_error(literal, message, &format!("`{ty}` is wanted"));
+        let problem = self.literal_error(literal, message, &format!("expected `{ty}`"));
         match (&literal.kind, ty) {
             (LiteralKind::Real(_), Type::Scalar(Scalar::I64)) => {
-                Box::new(problem.with_help("an integer has no point and no exponent"))
+                Box::new(problem.with_help("write an integer without a point or an exponent"))
             }
-            (LiteralKind::Tuple(_), Type::Array(..)) => Box::new(problem.with_help("an array is written `[…]`")),
-            (LiteralKind::List(_), Type::Tuple(_)) => Box::new(problem.with_help("a tuple is written `(…)`")),
+            (LiteralKind::Tuple(_), Type::Array(..)) => Box::new(problem.with_help("write an array as `[…]`")),
+            (LiteralKind::List(_), Type::Tuple(_)) => Box::new(problem.with_help("write a tuple as `(…)`")),
             _ if self.read.is_json => problem,
             _ => match example_literal(ty) {
                 Some(example) => {
-                    Box::new(problem.with_help(format!("a value of type `{ty}` is written as in `{example}`")))
+                    Box::new(problem.with_help(format!("write a value of type `{ty}` as in `{example}`")))
                 }
                 None => problem,
             },
@@ -459,7 +459,7 @@ impl<'a> Fitter<'a> {
             (Type::Scalar(Scalar::I64), LiteralKind::Int(n)) => match i64::try_from(*n) {
                 Ok(n) => Ok(Datum::Int(n)),
                 Err(_) => {
-                    let message = format!("{} is {n}, which no `i64` holds", access.value_phrase());
+                    let message = format!("{} is {n}, which does not fit in `i64`", access.value_phrase());
                     Err(self.literal_error(literal, message, "too large"))
                 }
             },
@@ -475,11 +475,11 @@ impl<'a> Fitter<'a> {
             (Type::Record(fields), LiteralKind::Record(items)) => self.fit_record(literal, fields, items, access),
             (Type::Data(name, args), _) => self.fit_constructor(literal, ty, name, args, access),
             (Type::Fun(_) | Type::Rel(_) | Type::Str | Type::Param(..) | Type::Meta(_) | Type::Error, _) => {
-                let message = format!("{} has the type `{ty}`, of which there are no literals", access.value_phrase());
+                let message = format!("{} has type `{ty}`, which has no literals", access.value_phrase());
                 let problem = self.literal_error(literal, message, "cannot be read");
                 Err(match self.code {
                     Code::E0600 => {
-                        Box::new(problem.with_help("call `main` in `iverson eval 'main(…)' -l FILE` instead"))
+                        Box::new(problem.with_help("use `iverson eval 'main(…)' -l FILE` instead"))
                     }
                     _ => problem,
                 })
@@ -545,8 +545,8 @@ impl<'a> Fitter<'a> {
     ) -> FitResult<Datum> {
         let unknown = items.iter().find(|(name, _)| !fields.iter().any(|(known, _)| known == name));
         if let Some((name, item)) = unknown {
-            let message = format!("{} has a field `{name}`, which its type has not", access.value_phrase());
-            let problem = self.literal_error(item, message, "of this field");
+            let message = format!("{} has a field `{name}` that its type does not have", access.value_phrase());
+            let problem = self.literal_error(item, message, "unknown field");
             let known = fields.iter().map(|(known, _)| known.as_str());
             return Err(match crate::suggest::closest(name, known) {
                 Some(near) => Box::new(problem.with_help(format!("did you mean `{near}`?"))),
@@ -557,7 +557,7 @@ impl<'a> Fitter<'a> {
         for (position, (name, ty)) in fields.iter().enumerate() {
             let mut given = items.iter().filter(|(n, _)| n == name);
             let (Some((_, item)), None) = (given.next(), given.next()) else {
-                let message = format!("{} needs the field `{name}` once", access.value_phrase());
+                let message = format!("{} must have the field `{name}` exactly once", access.value_phrase());
                 return Err(self.literal_error(literal, message, "in this record"));
             };
             parts.push(self.fit_literal(item, ty, &access.enter_part(position, name))?);
@@ -597,7 +597,7 @@ impl<'a> Fitter<'a> {
         if found.args.len() != items.len() {
             let (wanted, given) = (found.args.len(), items.len());
             let message = format!("`{ctor}` takes {wanted} arguments, not {given}, in {}", access.value_phrase());
-            return Err(self.literal_error(literal, message, "this one"));
+            return Err(self.literal_error(literal, message, "wrong number of arguments"));
         }
         let mut parts = Vec::new();
         for (position, (ty, item)) in found.args.iter().zip(items).enumerate() {

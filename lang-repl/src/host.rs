@@ -202,8 +202,8 @@ pub(crate) fn table_options(given: &[(LoadOption, Value)]) -> Result<data::Table
 }
 
 fn unknown_format(file: &str) -> Refusal {
-    let mut refusal = Refusal::new(Code::E0603, format!("`{file}` is no data file"));
+    let mut refusal = Refusal::new(Code::E0603, format!("`{file}` is not a data file"));
     refusal.help =
-        Some("data files end in .npy, .npz, .csv, .json or .png; text tables, .txt, are only written".to_owned());
+        Some("data files end in .npy, .npz, .csv, .json or .png; text tables (.txt) can only be written".to_owned());
     refusal
 }

@@ -78,7 +78,7 @@ pub(crate) fn install_handler(terminal: bool) {
                     Some(path) => format!("; its definitions are in {}", path.display()),
                     None => String::new(),
                 };
-                out::note(&format!("this does not stop yet: one more Ctrl-C ends the session{kept}\n"));
+                out::note(&format!("the computation has not stopped yet: one more Ctrl-C ends the session{kept}\n"));
             }
             InterruptEffect::End => {
                 progress::end_computation();

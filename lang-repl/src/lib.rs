@@ -146,7 +146,7 @@ fn report_usage_error(error: &clap::Error, args: &[OsString]) -> Status {
         let runs = args.get(1).is_some_and(|a| a == "run");
         let option = args.iter().filter_map(|a| a.to_str()?.strip_prefix("--")).find(|a| a.contains('='));
         if let (clap::error::ErrorKind::UnknownArgument, true, Some(argument)) = (error.kind(), runs, option) {
-            out::note(&format!("help: an argument of the program is written without dashes: `{argument}`\n"));
+            out::note(&format!("help: write an argument of the program without dashes: `{argument}`\n"));
         }
     }
     Status::Usage

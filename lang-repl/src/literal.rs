@@ -108,9 +108,9 @@ pub(crate) fn read_literal(text: &str, source: SourceId) -> Result<ReadContent, 
 }
 
 fn not_literal(source: SourceId, span: Span) -> Problem {
-    Problem::new(Code::E0600, "an argument is a literal")
-        .with_place(source, span, "this is to be computed")
-        .with_help("call `main` in `iverson eval 'main(…)' -l FILE` where arguments are expressions")
+    Problem::new(Code::E0600, "an argument must be a literal")
+        .with_place(source, span, "not a literal")
+        .with_help("to pass expressions, use `iverson eval 'main(…)' -l FILE`")
 }
 
 /// Converts a syntax node to a literal. The error is the span of the first node that is no literal.
@@ -185,10 +185,10 @@ impl LiteralKind {
             Self::Int(n) => format!("the integer {n}"),
             Self::Real(x) => format!("the real number {x:?}"),
             Self::Bool(b) => format!("`{b}`"),
-            Self::Text(text) => format!("the text {text:?}"),
-            Self::List(items) => format!("an array of {}", items.len()),
+            Self::Text(text) => format!("the string {text:?}"),
+            Self::List(items) => format!("an array of length {}", items.len()),
             Self::Tuple(items) if items.is_empty() => "()".to_owned(),
-            Self::Tuple(items) => format!("a tuple of {}", items.len()),
+            Self::Tuple(items) => format!("a tuple of length {}", items.len()),
             Self::Record(_) => "a record".to_owned(),
             Self::Ctor(name, _) => format!("`{name}`"),
         }

@@ -201,10 +201,10 @@ fn json_module_name(module: &ModuleName) -> String {
 /// Describes the origin of a definition.
 fn origin_phrase(module: &ModuleName) -> String {
     match LIBRARY.iter().any(|(name, _)| *module == *name) {
-        true if *module == PRELUDE => "of the prelude".to_owned(),
-        true => "of the library".to_owned(),
+        true if *module == PRELUDE => "in the prelude".to_owned(),
+        true => "in the library".to_owned(),
         false if module.starts_with('<') => "defined here".to_owned(),
-        false => format!("of {}", Path::new(module.as_str()).display()),
+        false => format!("in {}", Path::new(module.as_str()).display()),
     }
 }
 
@@ -217,7 +217,7 @@ fn module_entry(engine: &Engine, module: &ModuleName, name: &str) -> DocEntry {
         name: name.to_owned(),
         module: Some(json_module_name(module)),
         kind: "module",
-        origin: if is_library { "a module of the library".to_owned() } else { format!("the module {module}") },
+        origin: if is_library { "a library module".to_owned() } else { format!("the module {module}") },
         signature: if is_library && *module != PRELUDE { format!("import {name}") } else { String::new() },
         docs: docs.head.clone(),
         members: docs.definitions().flat_map(members).collect(),
@@ -234,7 +234,7 @@ fn word_entry(name: &str, what: WordDoc) -> DocEntry {
         origin: format!("{article} {}", what.kind),
         signature: what.signature,
         docs: what.doc,
-        rules: what.partials.iter().map(|(by, partial)| format!("by {by}: {partial}")).collect(),
+        rules: what.partials.iter().map(|(by, partial)| format!("with respect to {by}: {partial}")).collect(),
         ..DocEntry::default()
     }
 }

@@ -162,7 +162,7 @@ impl OutputWriter {
         if self.is_json() {
             let Some(value) = value.map_or_else(|| Some("null".to_owned()), show::value_json) else {
                 self.report_failure(
-                    &[Problem::new(Code::E0508, "the value is too large for a text")],
+                    &[Problem::new(Code::E0508, "the value is too large to print")],
                     &Sources::default(),
                 );
                 return Status::Failed;

@@ -71,7 +71,7 @@ pub(crate) fn render(problems: &[Problem], sources: &Sources, style: ReportStyle
                 out.push_str(&render_drawing(p, sources, color, width));
             }
             if let Some(more @ 1..) = problems.len().checked_sub(MAX_DRAWN) {
-                let _ = writeln!(out, "… and {more} more; `--format short` lists all.");
+                let _ = writeln!(out, "… and {more} more; `--format short` lists all problems.");
             }
         }
     }
@@ -441,7 +441,7 @@ pub(crate) fn sanitise_text(text: &str) -> String {
     let mut out: String =
         text.get(..end).unwrap_or_default().chars().map(|c| if c == '\n' { c } else { visible_char(c) }).collect();
     if end < text.len() {
-        let _ = write!(out, "… and {} bytes more", text.len() - end);
+        let _ = write!(out, "… and {} more bytes", text.len() - end);
     }
     out
 }

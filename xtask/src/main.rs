@@ -10,12 +10,11 @@ mod tidy;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
-const USAGE: &str = "\
-usage: cargo xtask COMMAND
+const USAGE: &str = "usage: cargo xtask COMMAND
 
   tidy              check layers, headers, file sizes, error pages, links, features, prose
   prose [--lower]   print the statistics of comments and pages, or lower the budgets of files
-  bless             rerun the tests that record output, rewriting what they recorded
+  bless             rerun the tests that record output, and rewrite the recorded output
   soak [--count N]  run the random tests with N executions each (1000000)";
 
 fn main() -> ExitCode {

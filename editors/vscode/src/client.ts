@@ -84,7 +84,7 @@ export class Client implements vscode.Disposable {
       const search = findServer();
       if (this.running !== undefined && "missing" in search) {
         this.looked = setting();
-        this.output.warn(`${search.missing} The one that runs stays.`);
+        this.output.warn(`${search.missing} The running server stays active.`);
         return;
       }
       await this.stopNow();
@@ -163,10 +163,10 @@ export class Client implements vscode.Disposable {
       await client.start();
       this.started.fire(client);
     } catch (error) {
-      const message = `The language server ${search.found} does not start: ${text(error)}`;
-      this.fail("Does not start", message);
+      const message = `The language server ${search.found} failed to start: ${text(error)}`;
+      this.fail("Failed to start", message);
       void vscode.window
-        .showErrorMessage(`Iverson: ${message}`, "Show the Output")
+        .showErrorMessage(`Iverson: ${message}`, "Show Output")
         .then((choice) => (choice ? this.showOutput() : undefined));
     }
   }
@@ -177,7 +177,7 @@ export class Client implements vscode.Disposable {
     try {
       await client?.dispose();
     } catch (error) {
-      this.output.warn(`the server did not end in order: ${text(error)}`);
+      this.output.warn(`the server did not shut down cleanly: ${text(error)}`);
     }
   }
 

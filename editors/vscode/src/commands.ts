@@ -78,7 +78,7 @@ function subject(): { source: vscode.Uri; def: string } | undefined {
 function current(): { source: vscode.Uri; def: string } | undefined {
   const here = subject();
   if (here === undefined) {
-    void vscode.window.showInformationMessage("Iverson: the cursor is in no definition.");
+    void vscode.window.showInformationMessage("Iverson: the cursor is not in a definition.");
   }
   return here;
 }

@@ -14,9 +14,9 @@ export class Running implements vscode.Disposable {
   private count = 0;
 
   constructor() {
-    this.item.name = "Iverson: Stop What Runs";
+    this.item.name = "Iverson: Stop Evaluation";
     this.item.text = "$(debug-stop) Stop Iverson";
-    this.item.tooltip = "A program runs. Click to stop it.";
+    this.item.tooltip = "A program is running. Click to stop it.";
     this.item.command = "iverson.stopRun";
   }
 

@@ -24,7 +24,7 @@ export function findServer(): Search {
     const wanted = absolute(set);
     return isProgram(wanted)
       ? { found: wanted, from: "the setting iverson.server.path" }
-      : { missing: `There is no program at ${wanted}, where the setting iverson.server.path says that the language server is.` };
+      : { missing: `The setting iverson.server.path points to ${wanted}, but no program exists there.` };
   }
   for (const folder of (process.env["PATH"] ?? "").split(path.delimiter).filter((entry) => path.isAbsolute(entry))) {
     const candidate = path.join(folder, NAME);
@@ -79,7 +79,7 @@ export async function offerServer(message: string): Promise<boolean> {
 export async function buildServer(): Promise<boolean> {
   const folder = project();
   if (folder === undefined) {
-    void vscode.window.showErrorMessage("Iverson: no folder of the workspace is the project, which has lang-lsp/Cargo.toml.");
+    void vscode.window.showErrorMessage("Iverson: no workspace folder contains lang-lsp/Cargo.toml.");
     return false;
   }
   // What evaluates is a program of its own.

@@ -169,7 +169,7 @@ export class Views implements vscode.FileSystemProvider, vscode.CodeLensProvider
       // While the program is broken the view stays as it was, and says so; nothing jumps.
       return before === undefined || before.failed === true
         ? instead(`-- ${message.replace(/\n/gu, "\n-- ")}\n`)
-        : { ...before, note: `as it was before an edit: ${message}`, lines: new Map() };
+        : { ...before, note: `outdated: ${message}`, lines: new Map() };
     }
   }
 

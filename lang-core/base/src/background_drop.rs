@@ -30,7 +30,7 @@ impl<T: Send + 'static> BackgroundDrop<T> {
     pub fn take(mut self) -> T {
         match self.0.take() {
             Some(value) => value,
-            None => unreachable!("only this and the drop take it"),
+            None => unreachable!("only `take` and `drop` remove the value"),
         }
     }
 }
@@ -47,7 +47,7 @@ impl<T: Send + 'static> Deref for BackgroundDrop<T> {
     fn deref(&self) -> &T {
         match &self.0 {
             Some(value) => value,
-            None => unreachable!("only the end of it takes it"),
+            None => unreachable!("only `take` and `drop` remove the value"),
         }
     }
 }
@@ -56,7 +56,7 @@ impl<T: Send + 'static> DerefMut for BackgroundDrop<T> {
     fn deref_mut(&mut self) -> &mut T {
         match &mut self.0 {
             Some(value) => value,
-            None => unreachable!("only the end of it takes it"),
+            None => unreachable!("only `take` and `drop` remove the value"),
         }
     }
 }

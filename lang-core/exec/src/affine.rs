@@ -33,7 +33,7 @@ pub(super) enum IndexError {
 impl From<IndexError> for RunError {
     fn from(why: IndexError) -> Self {
         match why {
-            IndexError::OutOfBounds => Self::Internal("an element outside"),
+            IndexError::OutOfBounds => Self::Internal("an element out of bounds"),
             IndexError::UnsetGlobal => Self::UnsetGlobal,
             IndexError::Interrupted => Self::Interrupted,
             IndexError::Internal(what) => Self::Internal(what),

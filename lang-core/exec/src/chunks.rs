@@ -295,7 +295,7 @@ impl RunState<'_> {
                 (AnyTensorBuilder::Bool(to), AnyTensorBuilder::Bool(of)) => join_copies(to, of, *join, count),
                 _ => None,
             }
-            .ok_or(RunError::Internal("what chunks made"))?;
+            .ok_or(RunError::Internal("the private copies of chunks"))?;
         }
         Ok(())
     }

@@ -190,6 +190,6 @@ impl<'a> TableForm<'a> {
             place = place * extent + i;
         }
         // One element of which it is not known would have a mark of its own.
-        if outside { Err(IndexError::Internal("a tuple outside")) } else { Ok(Some(place)) }
+        if outside { Err(IndexError::Internal("a tuple out of bounds")) } else { Ok(Some(place)) }
     }
 }

@@ -347,7 +347,7 @@ impl RunState<'_> {
     }
 
     fn input_slot(&self, place: &KernelStorage) -> Result<MemorySlot<'_>, RunError> {
-        const BROKEN: RunError = RunError::Internal("what a kernel is given");
+        const BROKEN: RunError = RunError::Internal("the input of a kernel");
         let tensor = self.tensor(place.var).ok_or(BROKEN)?;
         let items = match place.scalar {
             Scalar::F64 => tensor.items().map(SlotElements::F64),

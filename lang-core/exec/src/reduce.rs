@@ -39,7 +39,7 @@ impl RunState<'_> {
                 for ((at, from), place) in at.iter().zip(&from).zip(&place) {
                     let slot = usize::try_from(*at).ok().and_then(|at| found.get_mut(at));
                     let (Some(slot), Some(term)) = (slot, element(*from)) else {
-                        return Err(RunError::Internal("an element outside"));
+                        return Err(RunError::Internal("an element out of bounds"));
                     };
                     *slot = Some(match slot.take() {
                         None => (term, *place),

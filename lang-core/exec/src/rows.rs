@@ -11,7 +11,7 @@ const PIECE_LENGTH: usize = 1024;
 /// So many steps are done without asking whether the run is to end; a multiple of that.
 const POLL_INTERVAL: usize = 64 * PIECE_LENGTH;
 
-const OUT_OF_BOUNDS: RunError = RunError::Internal("an element outside");
+const OUT_OF_BOUNDS: RunError = RunError::Internal("an element out of bounds");
 
 /// The elements of an operand along a piece of a row.
 #[derive(Clone, Copy)]

@@ -151,7 +151,7 @@ impl RunState<'_> {
         let present = self.sorted_rows(&shape, o)?;
         let (mut pairs, _charge) = self.memory.vec_with_capacity(count).map_err(RunError::TooLarge)?;
         let keys = self.read_where::<K>(shape, &o.pred, &o.keys)?;
-        let keys = keys.items::<K>().ok_or(RunError::Internal("what is put in order"))?;
+        let keys = keys.items::<K>().ok_or(RunError::Internal("the keys of a sort"))?;
         let rows = room.items.chunks_mut(count).zip(keys.chunks(count)).enumerate();
         for (k, (out, keys)) in rows {
             if present.as_ref().is_none_or(|p| p.items.get(k) == Some(&true)) {
@@ -178,7 +178,7 @@ impl RunState<'_> {
             row.for_each_piece(&mut |first, count| {
                 for at in row.piece(0, first, count).offsets() {
                     let slot = usize::try_from(at).ok().and_then(|at| present.items.get_mut(at));
-                    *slot.ok_or(RunError::Internal("an element outside"))? = true;
+                    *slot.ok_or(RunError::Internal("an element out of bounds"))? = true;
                 }
                 Ok(())
             })

@@ -8,7 +8,7 @@ use lang_runtime::memory::MemoryCharge;
 use lang_runtime::{Store, buffer_pool};
 use lang_syntax::ops::Scalar;
 
-const BROKEN: RunError = RunError::Internal("what a loop keeps");
+const BROKEN: RunError = RunError::Internal("the tape of a loop");
 
 /// The values kept, one for each iteration.
 pub(super) enum LoopTape {

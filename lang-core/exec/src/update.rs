@@ -57,7 +57,7 @@ impl RunState<'_> {
                     let slot = usize::try_from(to).ok().and_then(|k| room.items.get_mut(k));
                     let new = usize::try_from(from).ok().and_then(|k| items.get(k));
                     let (Some(slot), Some(new)) = (slot, new) else {
-                        return Err(RunError::Internal("an element outside"));
+                        return Err(RunError::Internal("an element out of bounds"));
                     };
                     *slot = if *add { slot.plus(*new) } else { *new };
                 }

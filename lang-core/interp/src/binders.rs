@@ -231,11 +231,11 @@ impl<'i> Interp<'i> {
         count: i64,
     ) -> InterpResult<()> {
         let Ok(n) = usize::try_from(count) else {
-            return Err(at.fail(ErrorCode::E0509, format!("the extent is {count}, which is negative")));
+            return Err(at.fail(ErrorCode::E0509, format!("the extent {count} is negative")));
         };
         match extents.observed.get(depth) {
             Some(seen) if *seen == n => Ok(()),
-            Some(seen) => Err(at.fail(ErrorCode::E0501, format!("a part has {n} elements where the first has {seen}"))),
+            Some(seen) => Err(at.fail(ErrorCode::E0501, format!("a part has {n} elements, but the first part has {seen}"))),
             None => {
                 extents.observed.push(n);
                 Ok(())
@@ -249,7 +249,7 @@ impl<'i> Interp<'i> {
         let node = &c.body.nodes[id];
         let at = c.site(node.span);
         let TypedExpr::Binder { kind, vars, filter, body } = &node.kind else {
-            return Err(at.internal_error("no binder"));
+            return Err(at.internal_error("the expression is not a binder"));
         };
         match kind {
             BinderKind::For => self.eval_for(c, f, node, vars, *body),
@@ -365,7 +365,7 @@ impl<'i> Interp<'i> {
     ) -> InterpResult {
         let at = c.site(node.span);
         let TypedExpr::Binder { kind, vars, filter, body } = &node.kind else {
-            return Err(at.internal_error("no binder"));
+            return Err(at.internal_error("the expression is not a binder"));
         };
         let mut result = None;
         self.visit_tuples(c, f, at, vars, &mut ObservedExtents::default(), &mut |this, f, _| {
@@ -384,7 +384,7 @@ impl<'i> Interp<'i> {
         let ty = self.close_type(at, f, &node.ty)?;
         self.filled_value(at, &ty, empty).map_err(|mut failure| {
             if failure.code == ErrorCode::E0504 {
-                failure.message = format!("`{}` over nothing has no value in i64", kind.keyword());
+                failure.message = format!("`{}` over no terms has no `i64` value", kind.keyword());
             }
             failure
         })
@@ -401,7 +401,7 @@ impl<'i> Interp<'i> {
     ) -> InterpResult {
         let at = c.site(node.span);
         let TypedExpr::Binder { kind, vars, filter, body } = &node.kind else {
-            return Err(at.internal_error("no binder"));
+            return Err(at.internal_error("the expression is not a binder"));
         };
         let locals: Vec<LocalId> = vars.iter().map(|v| v.local).collect();
         let mut best: Option<(Value, Vec<Value>)> = None;
@@ -425,7 +425,7 @@ impl<'i> Interp<'i> {
             Ok(IterationControl::Continue)
         })?;
         let Some((_, mut place)) = best else {
-            return Err(at.fail(ErrorCode::E0504, format!("`{}` over nothing", kind.keyword())));
+            return Err(at.fail(ErrorCode::E0504, format!("`{}` over no terms has no value", kind.keyword())));
         };
         match place.len() {
             1 => Ok(place.swap_remove(0)),
@@ -444,7 +444,7 @@ impl<'i> Interp<'i> {
     ) -> InterpResult {
         let at = c.site(node.span);
         let TypedExpr::Binder { vars, filter, body, .. } = &node.kind else {
-            return Err(at.internal_error("no binder"));
+            return Err(at.internal_error("the expression is not a binder"));
         };
         let stopped = self.visit_tuples(c, f, at, vars, &mut ObservedExtents::default(), &mut |this, f, _| {
             let decides = this.passes_filter(c, f, *filter)? && this.eval_condition(c, f, *body)? == any;
@@ -474,7 +474,7 @@ impl<'i> Interp<'i> {
                     let i =
                         f.get(*l).and_then(Value::as_i64).ok_or_else(|| at.internal_error("an index has no value"))?;
                     if i < 0 || i >= *n {
-                        let message = format!("the index {i} is out of bounds for a relation of extent {n}");
+                        let message = format!("index {i} is out of bounds for a relation axis of extent {n}");
                         return Err(at.fail(ErrorCode::E0500, message));
                     }
                     this.push_index(at, &mut rows, &mut charge, i)?;
@@ -507,7 +507,7 @@ impl<'i> Interp<'i> {
         f: &LocalFrame,
         ty: &Type,
     ) -> InterpResult<Vec<i64>> {
-        let Type::Rel(dims) = ty else { return Err(at.internal_error("no relation type")) };
+        let Type::Rel(dims) = ty else { return Err(at.internal_error("the type is not a relation type")) };
         dims.iter()
             .map(|n| {
                 let n = self.eval_size(at, f, n)?;

@@ -84,7 +84,7 @@ fn elementwise_work(x: &Value, y: &Value) -> usize {
 macro_rules! first_of {
     ($at:expr, $($attempt:expr),+ $(,)?) => {{
         $(if let Some(value) = $attempt? { return Ok(value); })+
-        Err($at.internal_error("operands of these kinds do not go together"))
+        Err($at.internal_error("the operation has no rule for operands of these kinds"))
     }};
 }
 
@@ -299,7 +299,7 @@ impl Interp<'_> {
 
     #[inline(never)]
     fn compare_lifted(&mut self, at: FailureSite<'_>, op: BinOp, x: &Value, y: &Value) -> InterpResult {
-        const NONE: (Code, &str) = (Code::E0510, "internal error: no comparison");
+        const NONE: (Code, &str) = (Code::E0510, "internal error: the operator is not a comparison");
         if may_hold_dual(x) || may_hold_dual(y) {
             return self
                 .zip_generic(at, (x, y), Scalar::Bool, &mut |this, x, y| this.compare(at, op, primal(x), primal(y)));
@@ -362,7 +362,7 @@ impl Interp<'_> {
                         at,
                         ($x, y),
                         |a, b| Some(f(a, b)),
-                        (Code::E0510, "internal error: no function"),
+                        (Code::E0510, "internal error: the scalar function has no value"),
                     ),
                     _ => Ok(None),
                 }
@@ -371,7 +371,7 @@ impl Interp<'_> {
         let (x, y) = match args {
             [x] => (x, None),
             [x, y] => (x, Some(y)),
-            _ => return Err(at.internal_error("a scalar function has one or two arguments")),
+            _ => return Err(at.internal_error("a scalar function must have one or two arguments")),
         };
         if may_hold_dual(x) || y.is_some_and(may_hold_dual) {
             return match y {
@@ -421,7 +421,7 @@ impl Interp<'_> {
                 self.map_unboxed(at, x, convert::f32_to_i64),
                 self.map_unboxed(at, x, |a: bool| i64::from(a)),
             ),
-            Scalar::Bool => Err(at.internal_error("nothing converts to bool")),
+            Scalar::Bool => Err(at.internal_error("no value converts to bool")),
         }
     }
 
@@ -464,7 +464,7 @@ impl Interp<'_> {
             (Value::Record(a), Value::Record(b)) if a.names().len() == b.names().len() => {
                 let at_b = |(i, name): (usize, &lang_base::Name)| b.values().get(b.position(name, i)?);
                 let Some(b) = a.names().iter().enumerate().map(at_b).collect::<Option<Vec<_>>>() else {
-                    return Err(at.internal_error("records of different fields are added"));
+                    return Err(at.internal_error("the records of a sum have different fields"));
                 };
                 let names = a.names.clone();
                 let a = lang_runtime::value::take_fields(a);
@@ -472,7 +472,7 @@ impl Interp<'_> {
                 self.make_record(at, names, joined)
             }
             (x, y) if may_hold_dual(&x) || may_hold_dual(y) => self.join_duals(at, how, &x, y),
-            _ => Err(at.internal_error("these values cannot be added")),
+            _ => Err(at.internal_error("values of these kinds cannot be joined")),
         }
     }
 
@@ -523,7 +523,7 @@ impl Interp<'_> {
             self.count_work(count);
         } else if !self.join_typed(&mut a, b, count, |x: i64, y| join_i64(how, x, y)) {
             let Some((Store::Boxed(items), start)) = a.store_mut() else {
-                return Err(at.internal_error("arrays of different kinds are added"));
+                return Err(at.internal_error("the arrays of a sum have different kinds"));
             };
             let slots = items.values.iter_mut().skip(start);
             for (slot, y) in slots.zip(b.boxed_elements().unwrap_or_default()) {
@@ -549,7 +549,7 @@ impl Interp<'_> {
         for (x, y) in a.into_columns().into_iter().zip(b.all_columns()) {
             match self.join_arrays(at, how, x, &y)? {
                 Value::Array(part) => parts.push(part),
-                _ => return Err(at.internal_error("a part of an array is none")),
+                _ => return Err(at.internal_error("a column of an array is not an array")),
             }
         }
         self.make_array(at, Array::from_columns(&dims, form, parts))

@@ -24,12 +24,12 @@ impl Interp<'_> {
         match (builtin, args.as_slice()) {
             (Builtin::Len, [Value::Array(x)]) => {
                 let n = x.dims().first().and_then(|n| i64::try_from(*n).ok());
-                n.map(Value::I64).ok_or_else(|| at.internal_error("no axis"))
+                n.map(Value::I64).ok_or_else(|| at.internal_error("the array has no axis"))
             }
             (Builtin::Sort, [Value::Array(x)]) => self.sort(at, x, true),
             (Builtin::Argsort, [Value::Array(x)]) => self.sort(at, x, false),
             (Builtin::Filter, [p, Value::Array(x)]) => self.filter(at, p, x),
-            _ => Err(at.internal_error("a builtin does not take these arguments")),
+            _ => Err(at.internal_error("a builtin has the wrong arguments")),
         }
     }
 
@@ -43,7 +43,7 @@ impl Interp<'_> {
                 self.sort_unboxed::<f32>(at, x, values, |a, b| compare_nan_last(f64::from(*a), f64::from(*b)))
             }
             Some(Scalar::I64) => self.sort_unboxed::<i64>(at, x, values, Ord::cmp),
-            _ => Err(at.internal_error("what is sorted are no numbers")),
+            _ => Err(at.internal_error("the sorted elements are not numbers")),
         }
     }
 
@@ -140,7 +140,7 @@ impl Interp<'_> {
             };
             return Ok(none);
         }
-        let primals = primals.finish(x.dims()).ok_or_else(|| at.internal_error("elements of different kinds"))?;
+        let primals = primals.finish(x.dims()).ok_or_else(|| at.internal_error("the elements of an array have different kinds"))?;
         let order = self.sort(at, &primals, false)?;
         if !values {
             return Ok(order);
@@ -154,7 +154,7 @@ impl Interp<'_> {
     }
 
     fn filter(&mut self, at: FailureSite<'_>, p: &Value, x: &Array) -> InterpResult {
-        let Some((n, part)) = x.dims().split_first() else { return Err(at.internal_error("no axis")) };
+        let Some((n, part)) = x.dims().split_first() else { return Err(at.internal_error("the array has no axis")) };
         let size: usize = part.iter().product();
         let mut builder = ArrayBuilder::new(0);
         for i in 0..*n {
@@ -163,7 +163,7 @@ impl Interp<'_> {
             let element = element.ok_or_else(|| at.internal_error("an element is missing"))?;
             self.count_test();
             let keep = self.apply(at, p, vec![element.clone()])?;
-            if keep.as_bool().ok_or_else(|| at.internal_error("a condition is no bool"))? {
+            if keep.as_bool().ok_or_else(|| at.internal_error("a condition is not a bool"))? {
                 self.push_part(at, &mut builder, element)?;
             }
         }

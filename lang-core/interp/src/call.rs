@@ -231,7 +231,7 @@ impl<'a> Interp<'a> {
     }
 
     pub(super) fn make_array(&self, at: FailureSite<'_>, array: Option<Array>) -> InterpResult {
-        array.map(Value::Array).ok_or_else(|| at.internal_error("an array does not have the elements its shape says"))
+        array.map(Value::Array).ok_or_else(|| at.internal_error("the number of elements does not match the shape of an array"))
     }
 
     pub(super) fn push_part(&self, at: FailureSite<'_>, builder: &mut ArrayBuilder, value: Value) -> InterpResult<()> {
@@ -239,9 +239,9 @@ impl<'a> Interp<'a> {
         builder.push(&self.memory, value).map_err(|e| match e {
             BuildError::TooLarge(e) => at.allocation_failure(&e),
             BuildError::Ragged(found, first) => {
-                at.fail(ErrorCode::E0501, format!("element {nth} has shape {found:?} where the first has {first:?}"))
+                at.fail(ErrorCode::E0501, format!("element {nth} has shape {found:?}, but the first element has shape {first:?}"))
             }
-            BuildError::Mixed => at.internal_error("elements of different kinds"),
+            BuildError::Mixed => at.internal_error("the elements of an array have different kinds"),
         })
     }
 
@@ -265,7 +265,7 @@ impl<'a> Interp<'a> {
     #[inline(never)]
     pub(super) fn eval_call(&mut self, c: &Arc<RunnableBody>, f: &mut LocalFrame, id: TypedId) -> InterpResult {
         let TypedExpr::Call { callee, args } = &c.body.nodes[id].kind else {
-            return Err(c.site(Span::default()).internal_error("not a call"));
+            return Err(c.site(Span::default()).internal_error("the expression is not a call"));
         };
         let at = c.site(c.body.nodes[id].span);
         let mut function = None;
@@ -314,7 +314,7 @@ impl<'a> Interp<'a> {
     ) -> InterpResult<Arc<ConstructorTag>> {
         if !self.tags.contains_key(ty) {
             let info = self.program.type_info(ty).ok_or_else(|| erroneous_item_failure(at, ty))?;
-            let TypeInfoBody::Sum(ctors) = &info.body else { return Err(at.internal_error("no sum type")) };
+            let TypeInfoBody::Sum(ctors) = &info.body else { return Err(at.internal_error("the type is not a sum type")) };
             let tag = |(i, c): (usize, &lang_types::type_info::CtorInfo)| {
                 let index = u32::try_from(i).unwrap_or(u32::MAX);
                 Arc::new(ConstructorTag { ty: ty.clone(), index, name: c.name.clone(), arity: c.args.len() })
@@ -322,7 +322,7 @@ impl<'a> Interp<'a> {
             self.tags.insert(ty.clone(), ctors.iter().enumerate().map(tag).collect());
         }
         let tag = self.tags.get(ty).and_then(|tags| tags.get(index as usize));
-        tag.cloned().ok_or_else(|| at.internal_error("no such constructor"))
+        tag.cloned().ok_or_else(|| at.internal_error("the type has no such constructor"))
     }
 
     #[inline(never)]
@@ -348,7 +348,7 @@ impl<'a> Interp<'a> {
         let body = &code.body;
         let root = body.root.ok_or_else(|| erroneous_item_failure(at, name))?;
         if body.params.len() != args.len() || body.sizes.len() != instance.sizes.len() {
-            return Err(at.internal_error("a call does not have the arguments its callee takes"));
+            return Err(at.internal_error("a call has the wrong number of arguments"));
         }
         if !self.reverse_runs.is_empty()
             && let Some(value) = self.call_in_reverse_run(at, name, &instance, &args)?
@@ -398,7 +398,7 @@ impl<'a> Interp<'a> {
     #[inline]
     pub(super) fn enter_expression(&mut self, at: FailureSite<'_>) -> InterpResult<()> {
         if self.expression_depth >= self.limits.max_nesting {
-            let message = format!("more than {} expressions inside one another", self.limits.max_nesting);
+            let message = format!("more than {} nested expressions", self.limits.max_nesting);
             return Err(at.fail(ErrorCode::E0506, message));
         }
         self.expression_depth += 1;
@@ -425,8 +425,8 @@ impl<'a> Interp<'a> {
         self.poll_interrupt(at)?;
         if self.call_depth >= self.limits.max_calls {
             let mut failure =
-                at.fail(ErrorCode::E0506, format!("more than {} calls inside one another", self.limits.max_calls));
-            failure.help = Some("write it as a `loop` or a `fold`, or make the recursion shallower".to_owned());
+                at.fail(ErrorCode::E0506, format!("more than {} nested calls", self.limits.max_calls));
+            failure.help = Some("write the recursion as a `loop` or a `fold`, or make it shallower".to_owned());
             return Err(failure);
         }
         self.call_depth += 1;
@@ -438,7 +438,7 @@ impl<'a> Interp<'a> {
     /// Applies a function value.
     #[inline(never)]
     pub(super) fn apply(&mut self, at: FailureSite<'_>, function: &Value, args: Vec<Value>) -> InterpResult {
-        let Value::Fun(function) = function else { return Err(at.internal_error("what is called is no function")) };
+        let Value::Fun(function) = function else { return Err(at.internal_error("the called value is not a function")) };
         match &**function {
             FunctionValue::Def(name, instance) => self.call_def(at, name, instance.clone(), args),
             FunctionValue::Builtin(builtin) => self.call_builtin(at, *builtin, args),
@@ -451,10 +451,10 @@ impl<'a> Interp<'a> {
             FunctionValue::Lambda { code, node, captured, types } => {
                 let node = &code.body.nodes[*node];
                 let (TypedExpr::Lambda(lambda), Type::Fun(ty)) = (&node.kind, &node.ty) else {
-                    return Err(at.internal_error("what is called is no lambda"));
+                    return Err(at.internal_error("the called expression is not a lambda"));
                 };
                 if lambda.params.len() != args.len() {
-                    return Err(at.internal_error("a call does not have the arguments its lambda takes"));
+                    return Err(at.internal_error("a call of a lambda has the wrong number of arguments"));
                 }
                 let mut frame = self.new_frame(at, code.body.locals.len(), types.clone())?;
                 for (local, value) in lambda.captures.iter().zip(captured.values()) {
@@ -472,7 +472,7 @@ impl<'a> Interp<'a> {
     #[inline(never)]
     pub(super) fn make_closure(&self, c: &Arc<RunnableBody>, f: &LocalFrame, id: TypedId) -> InterpResult {
         let at = c.site(c.body.nodes[id].span);
-        let TypedExpr::Lambda(lambda) = &c.body.nodes[id].kind else { return Err(at.internal_error("no lambda")) };
+        let TypedExpr::Lambda(lambda) = &c.body.nodes[id].kind else { return Err(at.internal_error("the expression is not a lambda")) };
         let value = |l| f.get(l).cloned().ok_or_else(|| at.internal_error("a captured local has no value"));
         let captured = lambda.captures.iter().map(|l| value(*l)).collect::<InterpResult<_>>()?;
         let captured = self.make_components(at, captured)?;

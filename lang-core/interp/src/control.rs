@@ -64,7 +64,7 @@ impl Interp<'_> {
                 return self.eval_branch(c, f, *e);
             }
         }
-        Err(at.internal_error("no arm matches"))
+        Err(at.internal_error("no arm of a `match` matches"))
     }
 
     /// Evaluates `fold`, and `scan` over indices.
@@ -73,7 +73,7 @@ impl Interp<'_> {
         let node = &c.body.nodes[id];
         let at = c.site(node.span);
         let TypedExpr::Fold { is_scan: scan, acc, init, vars, body, yields } = &node.kind else {
-            return Err(at.internal_error("no fold"));
+            return Err(at.internal_error("the expression is not a fold"));
         };
         let carry_type = Some(&c.body.nodes[*init].ty);
         let mut carry = Some(self.eval(c, f, *init)?);
@@ -86,7 +86,7 @@ impl Interp<'_> {
         let mut extents =
             if *scan || yields.is_some() { ObservedExtents::for_array() } else { ObservedExtents::default() };
         self.visit_tuples(c, f, at, vars, &mut extents, &mut |this, f, _| {
-            let before = carry.take().ok_or_else(|| at.internal_error("a fold lost its carry"))?;
+            let before = carry.take().ok_or_else(|| at.internal_error("a fold has no carry"))?;
             this.bind(at, f, acc, before, carry_type)?;
             let after = this.eval(c, f, *body)?;
             if let Some(output) = yields {
@@ -99,7 +99,7 @@ impl Interp<'_> {
             carry = Some(after);
             Ok(IterationControl::Continue)
         })?;
-        let mut result = carry.ok_or_else(|| at.internal_error("a fold lost its carry"))?;
+        let mut result = carry.ok_or_else(|| at.internal_error("a fold has no carry"))?;
         let (state_type, output_type) = match (&node.ty, yields) {
             (Type::Tuple(parts), Some(_)) => (parts.first(), parts.get(1)),
             (ty, _) => (Some(ty), None),
@@ -114,7 +114,7 @@ impl Interp<'_> {
                 let outputs = self.finish_array(at, f, outputs, extents.observed(), ty)?;
                 self.make_tuple(at, vec![result, outputs])
             }
-            (Some(_), None) => Err(at.internal_error("a fold with outputs gives a pair")),
+            (Some(_), None) => Err(at.internal_error("the type of a fold with outputs is not a pair")),
         }
     }
 
@@ -130,7 +130,7 @@ impl Interp<'_> {
             let at = c.site(c.body.nodes[every].span);
             let k = self.eval_i64(c, f, every)?;
             if k < 1 {
-                let what = format!("the spacing of checkpoints is {k}; it must be at least 1");
+                let what = format!("the checkpoint spacing is {k}; it must be at least 1");
                 let mut failure = at.fail(ErrorCode::E0511, what);
                 failure.help =
                     Some("`checkpoint 1:` keeps every state, `checkpoint:` chooses a spacing itself".to_owned());
@@ -155,7 +155,7 @@ impl Interp<'_> {
         let node = &c.body.nodes[id];
         let at = c.site(node.span);
         let TypedExpr::Loop { is_scan: scan, acc, init, cond, body } = &node.kind else {
-            return Err(at.internal_error("no loop"));
+            return Err(at.internal_error("the expression is not a loop"));
         };
         let carry_type = Some(&c.body.nodes[*init].ty);
         let mut carry = self.eval(c, f, *init)?;

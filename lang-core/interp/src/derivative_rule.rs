@@ -172,7 +172,7 @@ impl Interp<'_> {
         args: Vec<Value>,
     ) -> InterpResult {
         let [function, Value::Tuple(tangents)] = parts else {
-            return Err(at.internal_error("the tangent of a function lost its parts"));
+            return Err(at.internal_error("the tangent of a function is incomplete"));
         };
         let e = self.new_perturbation();
         let mut tangents = tangents.values().iter();

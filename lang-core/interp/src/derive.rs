@@ -59,10 +59,10 @@ impl EvaluationPoint<'_> {
         let new = match (self.wrt, varying) {
             ([_], v) => vec![v],
             (_, Value::Tuple(t)) => lang_runtime::value::take_components(t),
-            _ => return Err(at.internal_error("arguments are no tuple")),
+            _ => return Err(at.internal_error("the varying arguments are not a tuple")),
         };
         for (k, v) in self.wrt.iter().zip(new) {
-            *args.get_mut(*k).ok_or_else(|| at.internal_error("no such argument"))? = v;
+            *args.get_mut(*k).ok_or_else(|| at.internal_error("the function has no such argument"))? = v;
         }
         Ok(args)
     }
@@ -85,9 +85,9 @@ impl<'i> Interp<'i> {
         args: &[TypedId],
     ) -> InterpResult {
         let at = c.site(c.body.nodes[node].span);
-        let [id] = args else { return Err(at.internal_error("an operator takes one function")) };
+        let [id] = args else { return Err(at.internal_error("a derivative operator must have one function")) };
         let Type::Fun(ty) = &c.body.nodes[*id].ty else {
-            return Err(at.internal_error("what is differentiated is no function"));
+            return Err(at.internal_error("the differentiated value is not a function"));
         };
         let arity = ty.params.len();
         let wrt = match wrt {
@@ -124,15 +124,15 @@ impl<'i> Interp<'i> {
         if pair && d.arity != 1 {
             args = match args.pop() {
                 Some(Value::Tuple(point)) => lang_runtime::value::take_components(point),
-                _ => return Err(at.internal_error("a point is no tuple")),
+                _ => return Err(at.internal_error("the point is not a tuple")),
             };
         }
         if args.len() != d.arity || pair && beside.is_none() {
-            return Err(at.internal_error("an operator does not have the arguments it takes"));
+            return Err(at.internal_error("a derivative operator has the wrong number of arguments"));
         }
         let beside = beside.unwrap_or_else(Value::unit);
         let point = EvaluationPoint { args: &args, wrt: &d.wrt };
-        let [function] = d.function.values() else { return Err(at.internal_error("an operator lost its function")) };
+        let [function] = d.function.values() else { return Err(at.internal_error("a derivative operator has no function")) };
         let function = &mut |this: &mut Self, args: Vec<Value>| this.apply(at, function, args);
         ensure_sufficient_stack(|| match d.operator {
             Grad => Ok(self.value_and_gradient(at, function, point)?.1),
@@ -179,7 +179,7 @@ impl<'i> Interp<'i> {
         args: &[TypedId],
     ) -> InterpResult {
         let at = c.site(c.body.nodes[node].span);
-        let [e] = args else { return Err(at.internal_error("`deriv` takes one expression")) };
+        let [e] = args else { return Err(at.internal_error("`deriv` must have one expression")) };
         if let Some(value) =
             self.try_offload(at, &OffloadRequest::Deriv { code: c, frame: f, node, variable: by, expression: *e })?
         {

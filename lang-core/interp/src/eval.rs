@@ -64,7 +64,7 @@ impl Interp<'_> {
     /// Evaluates an expression of type `bool`.
     pub(super) fn eval_bool(&mut self, c: &Arc<RunnableBody>, f: &mut LocalFrame, id: TypedId) -> InterpResult<bool> {
         let value = self.eval(c, f, id)?;
-        value.as_bool().ok_or_else(|| c.site(c.body.nodes[id].span).internal_error("a condition is no bool"))
+        value.as_bool().ok_or_else(|| c.site(c.body.nodes[id].span).internal_error("a condition is not a bool"))
     }
 
     /// Evaluates a condition and counts it as a test.
@@ -81,7 +81,7 @@ impl Interp<'_> {
     /// Evaluates an expression of type `i64`.
     pub(super) fn eval_i64(&mut self, c: &Arc<RunnableBody>, f: &mut LocalFrame, id: TypedId) -> InterpResult<i64> {
         let value = self.eval(c, f, id)?;
-        value.as_i64().ok_or_else(|| c.site(c.body.nodes[id].span).internal_error("an index is no i64"))
+        value.as_i64().ok_or_else(|| c.site(c.body.nodes[id].span).internal_error("an index is not an i64"))
     }
 
     /// Evaluates an expression with parts. Each kind has a separate function, so a stack frame of a
@@ -152,7 +152,7 @@ impl Interp<'_> {
             TypedExpr::Member(relation, indices) => self.eval_member(c, f, at, *relation, indices),
             TypedExpr::Card(relation) => self.eval_unary(c, f, *relation, |_, r| match r {
                 Value::Rel(r) => Ok(Value::I64(i64::try_from(r.len()).unwrap_or(i64::MAX))),
-                _ => Err(at.internal_error("no relation")),
+                _ => Err(at.internal_error("the value is not a relation")),
             }),
             // Beyond the paper.
             TypedExpr::If(arms, last) => self.eval_if(c, f, arms, *last),
@@ -187,7 +187,7 @@ impl Interp<'_> {
             | TypedExpr::Int(_)
             | TypedExpr::Bool(_)
             | TypedExpr::Str(_)
-            | TypedExpr::Size(_) => Err(at.internal_error("a leaf has parts")),
+            | TypedExpr::Size(_) => Err(at.internal_error("a leaf is not a compound expression")),
         }
     }
 
@@ -273,7 +273,7 @@ impl Interp<'_> {
         let tuple = indices.iter().map(|i| self.eval_i64(c, f, *i)).collect::<InterpResult<Vec<_>>>()?;
         match r {
             Value::Rel(r) => Ok(Value::Bool(r.contains(&tuple))),
-            _ => Err(at.internal_error("no relation")),
+            _ => Err(at.internal_error("the value is not a relation")),
         }
     }
 
@@ -447,7 +447,7 @@ impl Interp<'_> {
         let mut values: Vec<Option<Value>> = vec![None; fields.len()];
         for (k, e) in fields {
             let value = self.eval(c, f, *e)?;
-            *values.get_mut(*k as usize).ok_or_else(|| at.internal_error("no such field"))? = Some(value);
+            *values.get_mut(*k as usize).ok_or_else(|| at.internal_error("the record type has no such field"))? = Some(value);
         }
         let values: Option<Vec<_>> = values.into_iter().collect();
         match (values, c.field_names(id)) {
@@ -469,7 +469,7 @@ impl Interp<'_> {
     ) -> InterpResult {
         let at = c.site(c.body.nodes[id].span);
         let of = &c.body.nodes[e];
-        let none = || at.internal_error("no such component");
+        let none = || at.internal_error("the value has no such component");
         if let TypedExpr::Local(l) = &of.kind
             && !c.last_uses.takes_operand(e)
         {
@@ -557,7 +557,7 @@ impl Interp<'_> {
     pub(super) fn global_value(&self, at: FailureSite<'_>, name: &GlobalName) -> InterpResult {
         self.program
             .global(name)
-            .ok_or_else(|| at.fail(ErrorCode::E0512, format!("`{name}` has no value yet: its `let` has not run")))
+            .ok_or_else(|| at.fail(ErrorCode::E0512, format!("`{name}` has no value yet, because its `let` has not run")))
     }
 
     #[inline(never)]
@@ -580,10 +580,10 @@ impl Interp<'_> {
         let message = match &check.constraint {
             SizeConstraint::Equal(wanted) => {
                 let wanted = side(wanted, self.eval_size(at, f, wanted)?);
-                format!("sizes differ for {what}: {found}, where {wanted} is needed")
+                format!("sizes differ for {what}: found {found}, expected {wanted}")
             }
-            SizeConstraint::ValidExtent if value < 0 => format!("{what} is {found}, and no size is negative"),
-            SizeConstraint::ValidExtent => format!("{what} is {found}, and sizes stay below 2^47"),
+            SizeConstraint::ValidExtent if value < 0 => format!("{what} is {found}, but a size must not be negative"),
+            SizeConstraint::ValidExtent => format!("{what} is {found}, but a size must be below 2^47"),
         };
         Err(at.fail(ErrorCode::E0501, message))
     }
@@ -601,7 +601,7 @@ fn literal_value(at: FailureSite<'_>, f: &LocalFrame, ty: &Type, x: f64) -> Inte
         Some(Scalar::F64) => Ok(Value::F64(x)),
         Some(Scalar::F32) => Ok(Value::F32(convert::f64_to_f32(x))),
         Some(Scalar::I64) => Ok(Value::I64(convert::f64_to_i64(x))),
-        _ => Err(at.internal_error("a literal of no scalar type")),
+        _ => Err(at.internal_error("a literal does not have a scalar type")),
     }
 }
 
@@ -662,7 +662,7 @@ fn store_extent(
     value: &Value,
     ty: &Type,
 ) -> InterpResult<()> {
-    let none = || at.internal_error("no extent to open");
+    let none = || at.internal_error("the value has no extent to bind");
     let (mut value, mut ty) = (value, Some(ty));
     for k in &open.path {
         value = component(value, ty.unwrap_or(&Type::Error), *k).ok_or_else(none)?;

@@ -157,7 +157,7 @@ impl Interp<'_> {
                 }
                 (Value::Data(a), Value::Data(b)) if a.tag() != b.tag() => {
                     let (a, b) = (&a.tag().name, &b.tag().name);
-                    let message = format!("a tangent made with `{b}` does not fit a value made with `{a}`");
+                    let message = format!("a tangent with constructor `{b}` does not fit a value with constructor `{a}`");
                     return Err(at.fail(ErrorCode::E0501, message));
                 }
                 (Value::Tuple(_), Value::Tuple(_)) | (Value::Data(_), Value::Data(_)) => {
@@ -224,7 +224,7 @@ impl Interp<'_> {
                 }
             }
         }
-        done.pop().ok_or_else(|| at.internal_error("nothing was built"))
+        done.pop().ok_or_else(|| at.internal_error("the walk built no value"))
     }
 
     /// Rebuilds an array with other reals. Its elements are scalars, dual numbers, or tuples or

@@ -160,7 +160,7 @@ impl Interp<'_> {
             // The array is read in place, without a change of its reference count.
             let subs = self.eval_subscripts(c, f, subscripts)?;
             let Some(Value::Array(array)) = f.get(*l) else {
-                return Err(at.internal_error("what is indexed is no array"));
+                return Err(at.internal_error("the indexed value is not an array"));
             };
             return self.select_elements(c, at, array, subscripts, &subs);
         }
@@ -172,7 +172,7 @@ impl Interp<'_> {
             let subs = self.eval_subscripts(c, f, subscripts)?;
             (value, subs)
         };
-        let Value::Array(array) = &value else { return Err(at.internal_error("what is indexed is no array")) };
+        let Value::Array(array) = &value else { return Err(at.internal_error("the indexed value is not an array")) };
         self.select_elements(c, at, array, subscripts, &subs)
     }
 
@@ -229,7 +229,7 @@ impl Interp<'_> {
             Store::Columns(columns) => {
                 let gathered = |part: &Array| match self.gather_elements(at, part, selection, dims)? {
                     Value::Array(part) => Ok(part),
-                    _ => Err(at.internal_error("a part of an array is none")),
+                    _ => Err(at.internal_error("a column of an array is not an array")),
                 };
                 let parts = array.all_columns().iter().map(gathered).collect::<InterpResult<Vec<_>>>()?;
                 self.make_array(at, Array::from_columns(dims, columns.form().clone(), parts))
@@ -268,7 +268,7 @@ impl Interp<'_> {
             pending.push(match (&u.target, subs) {
                 (_, Some((subscripts, subs))) => PendingUpdate::Index(subscripts, subs, value),
                 (TypedUpdateTarget::Proj(k), _) => PendingUpdate::Proj(*k, value),
-                (TypedUpdateTarget::Index(_), None) => return Err(at.internal_error("no subscripts")),
+                (TypedUpdateTarget::Index(_), None) => return Err(at.internal_error("an index update has no subscripts")),
             });
         }
         let mut value = match early {
@@ -282,7 +282,7 @@ impl Interp<'_> {
             value = match p {
                 PendingUpdate::Index(subscripts, subs, new) => {
                     let Value::Array(array) = value else {
-                        return Err(at.internal_error("what is updated is no array"));
+                        return Err(at.internal_error("the updated value is not an array"));
                     };
                     self.update_elements(c, at, array, (subscripts, &subs), new, u.is_add)?
                 }
@@ -332,7 +332,7 @@ impl Interp<'_> {
         if let Value::Array(v) = &new
             && v.dims() != selection.dims().as_slice()
         {
-            let message = format!("a value of shape {:?} for a slice of shape {:?}", v.dims(), selection.dims());
+            let message = format!("a value of shape {:?} does not fit a slice of shape {:?}", v.dims(), selection.dims());
             return Err(at.fail(ErrorCode::E0501, message));
         }
         if add && self.traps_nan {
@@ -397,7 +397,7 @@ impl Interp<'_> {
                 *part = part.compact(&self.memory).map_err(|e| at.allocation_failure(&e))?;
             }
             if !self.put_scalars(part, start, selection, new, add) {
-                return Err(at.internal_error("a scalar of another kind is put into an array"));
+                return Err(at.internal_error("a scalar does not have the element kind of its array"));
             }
         }
         Ok(true)
@@ -415,7 +415,7 @@ impl Interp<'_> {
             *array = array.boxed_copy(&self.memory).map_err(|e| at.allocation_failure(&e))?;
         }
         let Some((Store::Boxed(items), start)) = array.store_mut() else {
-            return Err(at.internal_error("an element of another kind is put into an array"));
+            return Err(at.internal_error("an element does not have the element kind of its array"));
         };
         let mut places = Vec::with_capacity(selection.count());
         selection.for_each_position(|i| places.push(start + i));
@@ -451,9 +451,9 @@ impl Interp<'_> {
         let (names, mut parts) = match value {
             Value::Tuple(t) => (None, take_components(t)),
             Value::Record(r) => (Some(r.names.clone()), take_fields(r)),
-            _ => return Err(at.internal_error("what is updated has no components")),
+            _ => return Err(at.internal_error("the updated value has no components")),
         };
-        let slot = place.and_then(|k| parts.get_mut(k)).ok_or_else(|| at.internal_error("no such component"))?;
+        let slot = place.and_then(|k| parts.get_mut(k)).ok_or_else(|| at.internal_error("the updated value has no such component"))?;
         if let Some(new) = new {
             *slot = if add {
                 let old = std::mem::replace(slot, Value::Bool(false));
@@ -515,8 +515,8 @@ fn subarray_number(
 ) -> InterpResult<usize> {
     let mut start = 0usize;
     for (axis, sub) in subs.as_slice().iter().enumerate() {
-        let n = *dims.get(axis).ok_or_else(|| at.internal_error("more indices than axes"))?;
-        let SubscriptValue::Index(i) = sub else { return Err(at.internal_error("not an index")) };
+        let n = *dims.get(axis).ok_or_else(|| at.internal_error("an access has more indices than axes"))?;
+        let SubscriptValue::Index(i) = sub else { return Err(at.internal_error("a subscript is not an index")) };
         let i = check_bounds(c, at, *i, axis, n, subscripts.get(axis))?;
         start = start.saturating_mul(n).saturating_add(i);
     }
@@ -533,7 +533,7 @@ fn resolve_selection(
 ) -> InterpResult<ElementSelection> {
     let subs = subs.as_slice();
     if subs.len() > dims.len() {
-        return Err(at.internal_error("more indices than axes"));
+        return Err(at.internal_error("an access has more indices than axes"));
     }
     let mut result = ElementSelection { start: 0, axes: Vec::with_capacity(dims.len()) };
     // Failures are reported for the first axis, but strides accumulate from the last one.
@@ -549,7 +549,7 @@ fn resolve_selection(
                     _ => {
                         let at = subscript_site(c, at, subscripts.get(axis));
                         let message = format!("slice {from}..{to} is out of bounds for axis {axis} of extent {n}");
-                        let help = "a slice `a..b` needs 0 <= a <= b <= extent; `b` is not included";
+                        let help = "a slice `a..b` must satisfy `0 <= a <= b <= extent`; `b` is exclusive";
                         return Err(with_help(at.fail(ErrorCode::E0500, message), help));
                     }
                 }
@@ -604,7 +604,7 @@ fn out_of_bounds_failure(
     let failure = at.fail(ErrorCode::E0500, format!("index {i} is out of bounds for axis {axis} of extent {n}"));
     let help = match subscript {
         Some(TypedSubscript::Index { is_proved: true, .. }) => {
-            "this index had been proved in bounds: a defect of Iverson, please report it".to_owned()
+            "the compiler proved this index in bounds, so this is a bug in Iverson; please report it".to_owned()
         }
         Some(TypedSubscript::Index { index, .. }) => bounds_advice(c, *index, axis, n),
         _ => GUARD_ADVICE.to_owned(),
@@ -613,7 +613,7 @@ fn out_of_bounds_failure(
 }
 
 /// The advice for an index out of bounds, if the program's expressions are too long to quote.
-const GUARD_ADVICE: &str = "guard it, as in `[0 <= k < n] * x[k]`, or let the index run less far";
+const GUARD_ADVICE: &str = "guard the access, as in `[0 <= k < n] * x[k]`, or shorten the index range";
 
 /// Returns advice for an index out of bounds, in terms of the program's expressions.
 fn bounds_advice(c: &RunnableBody, index: TypedId, axis: usize, n: usize) -> String {
@@ -637,15 +637,15 @@ fn bounds_advice(c: &RunnableBody, index: TypedId, axis: usize, n: usize) -> Str
     });
     let Some((access, base)) = access else {
         return match phrase.contains('…') {
-            true => "let the index run less far, or update only where it is inside".to_owned(),
-            false => format!("let the index run less far, or update only where `0 <= {phrase} < {n}`"),
+            true => "shorten the index range, or update only where the index is in bounds".to_owned(),
+            false => format!("shorten the index range, or update only where `0 <= {phrase} < {n}`"),
         };
     };
     let extent = nodes[base].ty.split_array().0.get(axis).map_or_else(|| n.to_string(), ToString::to_string);
     let guarded = format!("[0 <= {phrase} < {extent}] * {}", phrases.print_standalone(access));
     match guarded.contains(['…', '#']) {
         true => GUARD_ADVICE.to_owned(),
-        false => format!("guard it, `{guarded}`, or let the index run less far"),
+        false => format!("guard the access with `{guarded}`, or shorten the index range"),
     }
 }
 

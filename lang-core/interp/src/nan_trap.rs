@@ -142,8 +142,8 @@ impl Interp<'_> {
 
 #[cold]
 fn nan_failure(at: FailureSite<'_>, shown: OperationNotation, found: &NanOccurrence) -> Box<lang_runtime::Failure> {
-    let what = if found.is_tangent { "the tangent of this" } else { "this" };
-    let mut failure = at.fail(Code::E0515, format!("{what} is NaN, and nothing that it was made of is"));
+    let what = if found.is_tangent { "the tangent of this result" } else { "this result" };
+    let mut failure = at.fail(Code::E0515, format!("{what} is NaN, although no operand is NaN"));
     failure.label = match &found.element {
         Some(index) => format!("element {index:?}: {}", shown.with_operands(&found.operands)),
         None => shown.with_operands(&found.operands),

@@ -66,7 +66,7 @@ impl Interp<'_> {
                     _ => Vec::new(),
                 };
                 if dims.len() < locals.len() {
-                    return Err(at.internal_error("a pattern opens more extents than there are"));
+                    return Err(at.internal_error("a pattern binds more extents than the value has"));
                 }
                 for (l, n) in locals.iter().zip(dims) {
                     f.set(*l, Value::I64(n));

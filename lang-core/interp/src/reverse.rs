@@ -362,7 +362,7 @@ impl<'i> Interp<'i> {
         let value = self.run_dual(at, f, point, e, &mut |_, _| None)?;
         let Some(ReverseRun { next_call: calls, phase: ReversePhase::Record(cuts), .. }) = self.reverse_runs.pop()
         else {
-            return Err(at.internal_error("a reversal is lost"));
+            return Err(at.internal_error("the state of a reverse evaluation is missing"));
         };
         let mut tape = ReverseTape { argument_cotangents: vec![None; cuts.len()], cuts, call_count: calls };
         for c in (0..tape.cuts.len()).rev() {
@@ -414,7 +414,7 @@ impl<'i> Interp<'i> {
         let Some(ReverseRun { next_call: calls, phase: ReversePhase::Seeded { tangents, .. }, .. }) =
             self.reverse_runs.pop()
         else {
-            return Err(at.internal_error("a reversal is lost"));
+            return Err(at.internal_error("the state of a reverse evaluation is missing"));
         };
         if calls != tape.call_count {
             return Err(at.internal_error("the calls of a reverse evaluation differ between its runs"));

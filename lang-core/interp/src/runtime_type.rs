@@ -37,7 +37,7 @@ pub(super) fn checked_extent(at: FailureSite<'_>, n: i64) -> InterpResult<usize>
     if n >= MAX_EXTENT {
         return Err(at.fail(Code::E0508, format!("the extent {n} is too large")));
     }
-    usize::try_from(n).map_err(|_| at.fail(Code::E0509, format!("the extent is {n}, which is negative")))
+    usize::try_from(n).map_err(|_| at.fail(Code::E0509, format!("the extent {n} is negative")))
 }
 
 impl Interp<'_> {
@@ -76,7 +76,7 @@ impl Interp<'_> {
                     at.internal_error(&format!("the size `{name}` has no value"))
                 }
                 Atom::Div(_, by) | Atom::Mod(_, by) if by.eval(&mut |b| self.atom_value(f, b)) == Some(0) => {
-                    at.fail(Code::E0505, format!("the size `{size}` divides by zero"))
+                    at.fail(Code::E0505, format!("the size `{size}` contains a division by zero"))
                 }
                 Atom::SizeParam(..) | Atom::Arg(..) | Atom::Meta(_) => {
                     at.internal_error(&format!("the size `{size}` is not closed"))
@@ -127,7 +127,7 @@ impl Interp<'_> {
                 f.types.get(*k as usize).cloned().ok_or_else(|| at.internal_error("a type parameter has no argument"))
             }
             Type::Fun(_) | Type::Rel(_) | Type::Data(..) | Type::Str => Ok(RuntimeType::Other),
-            Type::Meta(_) | Type::Error => Err(at.internal_error("a type is not known")),
+            Type::Meta(_) | Type::Error => Err(at.internal_error("a type is unknown")),
         })
     }
 
@@ -148,8 +148,8 @@ impl Interp<'_> {
     pub(super) fn filled_value(&mut self, at: FailureSite<'_>, ty: &RuntimeType, fill: FillScalar) -> InterpResult {
         lang_base::ensure_sufficient_stack(|| match ty {
             RuntimeType::Scalar(s) => fill_scalar(*s, fill).ok_or_else(|| match s {
-                Scalar::I64 => at.fail(Code::E0504, "the greatest or least of no integers does not exist"),
-                _ => at.internal_error("no such number in this type"),
+                Scalar::I64 => at.fail(Code::E0504, "an empty set of integers has no greatest or least element"),
+                _ => at.internal_error("the type does not contain this number"),
             }),
             RuntimeType::Array(..) => self.filled_array(at, ty, fill),
             RuntimeType::Tuple(parts) => {
@@ -161,7 +161,7 @@ impl Interp<'_> {
                 let names = fields.iter().map(|f| f.0.clone()).collect();
                 self.make_record(at, names, values)
             }
-            RuntimeType::Other => Err(at.internal_error("a type without a zero")),
+            RuntimeType::Other => Err(at.internal_error("the type has no zero")),
         })
     }
 
@@ -197,7 +197,7 @@ impl Interp<'_> {
                         Value::F32(x) => all(self, at, &dims, n, *x),
                         Value::I64(x) => all(self, at, &dims, n, *x),
                         Value::Bool(x) => all(self, at, &dims, n, *x),
-                        _ => Err(at.internal_error("a scalar is none")),
+                        _ => Err(at.internal_error("a component is not a scalar")),
                     };
                     let parts = scalars.iter().map(part).collect::<InterpResult<Vec<_>>>()?;
                     let parts = parts.into_iter().filter_map(|v| if let Value::Array(a) = v { Some(a) } else { None });

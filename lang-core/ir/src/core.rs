@@ -430,15 +430,15 @@ impl NoCoreFormReason {
             Self::Errors => "an error",
             Self::Recursion => "recursion",
             Self::RecursiveType => "a recursive type",
-            Self::FunctionValue => "a function that only the run knows",
-            Self::DataRange => "an extent that only the run knows",
-            Self::Relation => "a relation made by the program",
+            Self::FunctionValue => "a function that is known only at run time",
+            Self::DataRange => "an extent that is known only at run time",
+            Self::Relation => "a relation that the program computes",
             Self::Update => "an update",
             Self::Effect => "an effect",
-            Self::Derivative => "a derivative that has no generated form",
-            Self::TooLarge => "too much for one form",
-            Self::IndexOverflow => "an index or a quotient with so large a factor that it may leave 64 bits",
-            Self::Memory => "more to be kept than the limit of memory allows",
+            Self::Derivative => "a derivative without a generated form",
+            Self::TooLarge => "a form that exceeds the size limit",
+            Self::IndexOverflow => "an index or a quotient that may overflow 64 bits because of a large factor",
+            Self::Memory => "stored states that exceed the memory limit",
         }
     }
 }

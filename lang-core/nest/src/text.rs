@@ -291,8 +291,8 @@ impl StepsText<'_> {
             let vars: Vec<String> = own.map(|(v, _)| self.name(*v).to_string()).collect();
             if vars.is_empty() { String::new() } else { format!(", {} {word}", vars.join(" and ")) }
         };
-        let joined = of(|own| matches!(own, PrivateCopy::PerChunk(_)), "joined");
-        let by_thread = of(|own| matches!(own, PrivateCopy::PerThread), "of each thread");
+        let joined = of(|own| matches!(own, PrivateCopy::PerChunk(_)), "reduced");
+        let by_thread = of(|own| matches!(own, PrivateCopy::PerThread), "private to each thread");
         format!(", in chunks{joined}{by_thread}")
     }
 }
@@ -305,7 +305,7 @@ impl StepsText<'_> {
             if all.is_empty() { None } else { Some(format!("{word} {}", all.join(", "))) }
         };
         let heads =
-            [of(StorageRole::Input, "given"), of(StorageRole::Output, "makes"), of(StorageRole::Temporary, "within")];
+            [of(StorageRole::Input, "reads"), of(StorageRole::Output, "writes"), of(StorageRole::Temporary, "temporaries")];
         self.write_indent(f, 0)?;
         writeln!(f, "kernel {}", heads.into_iter().flatten().collect::<Vec<_>>().join("; "))?;
         if !needs.is_empty() {
@@ -383,7 +383,7 @@ impl StepsText<'_> {
                     self.format_element(*var, &self.format_polys(own)),
                     range(k)
                 );
-                writeln!(f, "matrices {product} for {}, {}; by loops, if they are small:", range(m), range(n))?;
+                writeln!(f, "matrix product {product} for {}, {}; loops if small:", range(m), range(n))?;
                 within(f, body, &around.one_level_deeper())
             }
             NestNode::Fill(var, at, with) => {

@@ -132,7 +132,7 @@ impl NestScope {
 
     /// Returns the trip count in words; `shown` renames the atoms of polynomials.
     pub(super) fn trip_count_text(&self, shown: &dyn Fn(&Poly) -> Poly) -> String {
-        format!("{} times{}", self.count_text(shown), if self.is_in_while_loop { " an iteration" } else { "" })
+        format!("{} times{}", self.count_text(shown), if self.is_in_while_loop { " per iteration" } else { "" })
     }
 
     fn count_text(&self, shown: &dyn Fn(&Poly) -> Poly) -> String {

@@ -37,7 +37,7 @@ pub(super) fn function(parser: &mut FormParser<'_>, module: &ModuleName) -> Pars
     let mut core = CoreResolver { scope: terms, vars, item: callee.def.clone() };
     let found = core.expr(&body)?;
     if !equal_up_to_extents(&found.ty, &result) {
-        return Err(FormSyntaxError::new(body.at, format!("this is `{}`, not `{result}`", found.ty)));
+        return Err(FormSyntaxError::new(body.at, format!("found type `{}`, expected `{result}`", found.ty)));
     }
     let body = found.with_kind(found.kind.clone(), fill_extents(&result, &found.ty));
     let HeadBindings { sizes, params, bounded, .. } = opened;
@@ -91,7 +91,7 @@ pub(super) fn bind_head(head: &HeadTree, terms: &mut NameScope, vars: &mut Vars)
             _ => NameMeaning::Data(local, CoreType::unit()),
         };
         if matches!(param.mark, ParamMark::Data | ParamMark::Bounded) && !scalar(&param.ty) {
-            return Err(FormSyntaxError::new(param.ty.at, "only an `i64` has this mark"));
+            return Err(FormSyntaxError::new(param.ty.at, "only an `i64` parameter may be `bounded` or `data`"));
         }
         if matches!(param.mark, ParamMark::Bounded) {
             opened.bounded.insert(local);
@@ -114,7 +114,7 @@ pub(super) fn bind_head(head: &HeadTree, terms: &mut NameScope, vars: &mut Vars)
 }
 
 fn check_unbound(terms: &NameScope, name: &Name, at: usize) -> ParseResult<()> {
-    if terms.is_bound(name) { Err(FormSyntaxError::new(at, format!("`{name}` is there twice"))) } else { Ok(()) }
+    if terms.is_bound(name) { Err(FormSyntaxError::new(at, format!("duplicate name `{name}`"))) } else { Ok(()) }
 }
 
 /// Whether the types are equal except for extents.
@@ -190,7 +190,7 @@ impl CoreResolver {
         let e = self.expr(tree)?;
         match e.ty.scalar() {
             Some(_) => Ok(e),
-            None => Err(FormSyntaxError::new(tree.at, format!("a scalar is wanted here, not `{}`", e.ty))),
+            None => Err(FormSyntaxError::new(tree.at, format!("expected a scalar, found `{}`", e.ty))),
         }
     }
 
@@ -208,7 +208,7 @@ impl CoreResolver {
             },
             FormNode::Int(i) => match i64::try_from(*i) {
                 Ok(i) => new_expr(ExprKind::Constant(Constant::Int(i)), I64),
-                Err(_) => return wrong(format!("{i} is no `i64`")),
+                Err(_) => return wrong(format!("{i} does not fit in `i64`")),
             },
             FormNode::Real(x, single) => {
                 let of = if *single { Scalar::F32 } else { Scalar::F64 };
@@ -252,7 +252,7 @@ impl CoreResolver {
                 let args = self.same_typed_pair(a, b)?;
                 new_expr(ExprKind::Apply(ScalarOp::Binary(*op), args), BOOL)
             }
-            FormNode::Logic(..) => return wrong("`&&` and `||` stand in brackets".to_owned()),
+            FormNode::Logic(..) => return wrong("`&&` and `||` must be in brackets".to_owned()),
             FormNode::Tuple(items) => {
                 let items = self.list(items)?;
                 let ty = CoreType::tuple(items.iter().map(|e| e.ty.clone()).collect::<Vec<_>>());
@@ -288,7 +288,7 @@ impl CoreResolver {
             }
             FormNode::Apply(name, args) => self.apply(name, args, tree.at)?,
             FormNode::Call(..) => self.call(tree, F64)?,
-            FormNode::Binder(BinderWord::Any, ..) => return wrong("`any` stands in brackets".to_owned()),
+            FormNode::Binder(BinderWord::Any, ..) => return wrong("`any` must be in brackets".to_owned()),
             FormNode::Binder(word, name, extent, body) => {
                 let extent = self.scope.poly(extent)?;
                 let index = self.vars.fresh_index(name.clone(), extent);
@@ -298,9 +298,9 @@ impl CoreResolver {
                 self.binder_expr(*word, index, body?)
             }
             FormNode::Reduce(reduce) => self.reduction(reduce)?,
-            FormNode::Loop(_) => return wrong("the type of a loop stands after it".to_owned()),
+            FormNode::Loop(_) => return wrong("a loop must be followed by its type".to_owned()),
             FormNode::Update(update) => self.update(update)?,
-            FormNode::Bracket(_) => return wrong("a bracket is the first factor of a product".to_owned()),
+            FormNode::Bracket(_) => return wrong("a bracket must be the first factor of a product".to_owned()),
             FormNode::Check(pred, code, what, body) => {
                 let pred = self.scope.pred(pred)?;
                 let body = self.expr(body)?;
@@ -362,12 +362,12 @@ impl CoreResolver {
             },
             _ => None,
         };
-        let Some(extent) = extent else { return Err(FormSyntaxError::new(at, format!("`{ty}` is no type of a loop"))) };
+        let Some(extent) = extent else { return Err(FormSyntaxError::new(at, format!("`{ty}` is not a loop type"))) };
         let mut args = self.list(&tree.args)?;
         let init = self.expr(&tree.init)?;
         let carried = if let CoreType::Tuple(parts, _) = &ty { parts.first() } else { None };
         if !carried.is_some_and(|c| equal_up_to_extents(c, &init.ty)) {
-            return Err(FormSyntaxError::new(tree.init.at, format!("`{}` is not what is carried", init.ty)));
+            return Err(FormSyntaxError::new(tree.init.at, format!("the initial value has type `{}`, which is not the carry type", init.ty)));
         }
         args.push(init);
         let trips = match &tree.count {
@@ -400,7 +400,7 @@ impl CoreResolver {
             _ => {
                 return Err(FormSyntaxError::new(
                     tree.value.at,
-                    "an element at the indices of the update is wanted here",
+                    "expected an element at the indices of the update",
                 ));
             }
         };
@@ -408,14 +408,14 @@ impl CoreResolver {
         for (ty, count) in of.iter_mut().zip([tree.at.len(), tree.indices.len()]) {
             for _ in 0..count {
                 let CoreType::Tensor(_, inner) = *ty else {
-                    return Err(FormSyntaxError::new(tree.value.at, format!("an index of `{ty}`")));
+                    return Err(FormSyntaxError::new(tree.value.at, format!("`{ty}` cannot be indexed")));
                 };
                 *ty = &**inner;
             }
         }
         let [old, put] = of;
         if !equal_up_to_extents(old, put) {
-            return Err(FormSyntaxError::new(tree.value.at, format!("`{put}` in place of `{old}`")));
+            return Err(FormSyntaxError::new(tree.value.at, format!("found type `{put}`, expected `{old}`")));
         }
         let pred = tree.pred.as_ref().map_or_else(|| Ok(Pred::truth()), |p| self.scope.pred(p))?;
         let mut over = Vec::new();
@@ -434,7 +434,7 @@ impl CoreResolver {
     fn sum(&self, terms: Vec<ExprRef>, at: usize) -> ParseResult<ExprRef> {
         let ty = terms.first().map_or(F64, |e| e.ty.clone());
         match terms.iter().find(|e| e.ty != ty) {
-            Some(other) => Err(FormSyntaxError::new(at, format!("a sum of `{ty}` and `{}`", other.ty))),
+            Some(other) => Err(FormSyntaxError::new(at, format!("cannot add `{ty}` and `{}`", other.ty))),
             None => Ok(new_expr(ExprKind::Add(terms), ty)),
         }
     }
@@ -445,12 +445,12 @@ impl CoreResolver {
         if x.ty == y.ty {
             return Ok(vec![x, y]);
         }
-        Err(FormSyntaxError::new(b.at, format!("`{}` and `{}` do not go together", x.ty, y.ty)))
+        Err(FormSyntaxError::new(b.at, format!("type mismatch: `{}` and `{}`", x.ty, y.ty)))
     }
 
     fn product(&mut self, first: &FormTree, rest: &[(BinOp, FormTree)]) -> ParseResult<ExprRef> {
         let [(op, second)] = rest else {
-            return Err(FormSyntaxError::new(first.at, "a product of more than two factors, which needs parentheses"));
+            return Err(FormSyntaxError::new(first.at, "a product of more than two factors needs parentheses"));
         };
         if let (FormNode::Bracket(pred), BinOp::Mul) = (&first.node, op) {
             let pred = self.scope.pred(pred)?;
@@ -473,13 +473,13 @@ impl CoreResolver {
             // An integer parameter, read as data.
             return match self.scope.resolve(name, of.at)? {
                 NameMeaning::Index(_, x) => Ok(new_expr(ExprKind::Var(x), I64)),
-                _ => Err(FormSyntaxError::new(of.at, format!("`{name}` needs no brackets"))),
+                _ => Err(FormSyntaxError::new(of.at, format!("unexpected brackets after `{name}`"))),
             };
         }
         let mut e = self.expr(of)?;
         for index in at {
             if !matches!(e.ty, CoreType::Tensor(..)) {
-                return Err(FormSyntaxError::new(index.at, format!("an index of `{}`", e.ty)));
+                return Err(FormSyntaxError::new(index.at, format!("`{}` cannot be indexed", e.ty)));
             }
             e = CoreExpr::access(&e, self.scope.poly(index)?);
         }
@@ -494,12 +494,12 @@ impl CoreResolver {
         let Some(operation) = operation_named(name) else {
             return Err(FormSyntaxError::new(
                 at,
-                format!("`{name}` is no operation; a definition is called as `{name}[…](…)`"),
+                format!("unknown operation `{name}`; call a definition as `{name}[…](…)`"),
             ));
         };
         let wanted = if let ScalarOp::Scalar(f) = operation { f.arguments().len() } else { 1 };
         if args.len() != wanted {
-            return Err(FormSyntaxError::new(at, format!("`{name}` takes {wanted}, not {}", args.len())));
+            return Err(FormSyntaxError::new(at, format!("`{name}` takes {wanted} arguments, found {}", args.len())));
         }
         let args = match args {
             [a, b] => self.same_typed_pair(a, b)?,
@@ -529,7 +529,7 @@ impl CoreResolver {
                 let e = self.data_expr(inner)?;
                 match told.scalar() {
                     Some(Scalar::F64 | Scalar::F32) => Ok(e.with_kind(e.kind.clone(), told)),
-                    _ => Err(FormSyntaxError::new(ty.at, "a real is `f64` or `f32`")),
+                    _ => Err(FormSyntaxError::new(ty.at, "a real must have type `f64` or `f32`")),
                 }
             }
             // An operation on data that would otherwise read as an index expression, or a value of
@@ -547,7 +547,7 @@ impl CoreResolver {
                 if e.ty == told {
                     return Ok(e);
                 }
-                Err(FormSyntaxError::new(ty.at, format!("this is `{}`, not `{told}`", e.ty)))
+                Err(FormSyntaxError::new(ty.at, format!("found type `{}`, expected `{told}`", e.ty)))
             }
         }
     }
@@ -561,7 +561,7 @@ impl CoreResolver {
             };
             let value = match value {
                 Ok(value) if !binding.is_index || value.ty == I64 => value,
-                Ok(_) => return Err(FormSyntaxError::new(binding.value.at, "only an `i64` is an index")),
+                Ok(_) => return Err(FormSyntaxError::new(binding.value.at, "an index must have type `i64`")),
                 Err(wrong) => return Err(wrong),
             };
             let local = self.vars.fresh(binding.name.clone());

@@ -137,7 +137,7 @@ impl FormParser<'_> {
             if kind.is_some() {
                 self.advance();
             }
-            let number = self.number("the number of a function")?;
+            let number = self.number("a function number")?;
             match kind {
                 Some(kind) => rules.push(LocalFunctionRule { local: number, kind }),
                 None => local = Some(number),
@@ -165,10 +165,10 @@ impl FormParser<'_> {
                 self.advance();
             }
             self.expect_symbol("{")?;
-            let first = self.numbers("the number of a part")?;
+            let first = self.numbers("a component number")?;
             derived.push(if adjoint {
                 self.expect_symbol(";")?;
-                DerivativeKind::Adjoint { outputs: first.into(), wrt: self.numbers("the number of a part")?.into() }
+                DerivativeKind::Adjoint { outputs: first.into(), wrt: self.numbers("a component number")?.into() }
             } else {
                 DerivativeKind::Forward(first.into())
             });

@@ -30,12 +30,12 @@ impl FormToken {
         match self {
             Self::Name(name) => format!("`{name}`"),
             Self::Quoted(name) => format!("`` `{name}` ``"),
-            Self::Text(_) => "a text".to_owned(),
+            Self::Text(_) => "a string".to_owned(),
             Self::Int(i) => format!("`{i}`"),
             Self::Real(x, _) => format!("`{x:?}`"),
             Self::Comment(_) => "`--`".to_owned(),
             Self::Symbol(sign) => format!("`{sign}`"),
-            Self::End => "the end".to_owned(),
+            Self::End => "the end of the text".to_owned(),
         }
     }
 }
@@ -75,18 +75,18 @@ pub(super) fn tokens(text: &str) -> Result<FormTokens, FormSyntaxError> {
             let length = rest.find(|c| !is_name_continue(c)).unwrap_or(rest.len());
             (FormToken::Name(rest.get(..length).unwrap_or_default().to_owned()), length)
         } else if first.is_ascii_digit() {
-            number(rest, after_dot).ok_or_else(|| FormSyntaxError::new(at, "a number too large"))?
+            number(rest, after_dot).ok_or_else(|| FormSyntaxError::new(at, "the number is too large"))?
         } else if first == '"' {
-            string(rest).ok_or_else(|| FormSyntaxError::new(at, "a text without an end, or with an unknown escape"))?
+            string(rest).ok_or_else(|| FormSyntaxError::new(at, "unterminated string, or unknown escape"))?
         } else if first == '`' {
             let inner = rest.get(1..).unwrap_or_default();
             let length = inner.find(['`', '\n']).filter(|k| inner.get(*k..).is_some_and(|r| r.starts_with('`')));
-            let length = length.ok_or_else(|| FormSyntaxError::new(at, "a name without its closing backquote"))?;
+            let length = length.ok_or_else(|| FormSyntaxError::new(at, "missing closing backquote"))?;
             (FormToken::Quoted(inner.get(..length).unwrap_or_default().to_owned()), length + 2)
         } else if let Some(sign) = SYMBOLS.iter().find(|s| rest.starts_with(**s)) {
             (FormToken::Symbol(sign), sign.len())
         } else {
-            return Err(FormSyntaxError::new(at, format!("the character {first:?}, which has no meaning here")));
+            return Err(FormSyntaxError::new(at, format!("unexpected character {first:?}")));
         };
         tokens.push((token, at));
         at += length;

@@ -174,7 +174,7 @@ pub(super) struct ResolvedLoop {
 impl ResolvedLoop {
     fn var(&self, name: &Name, at: usize) -> ParseResult<StmtId> {
         super::ssa::statement_named(name, self.depth, self.shapes.len())
-            .ok_or_else(|| FormSyntaxError::new(at, format!("`{name}` is no statement of this loop")))
+            .ok_or_else(|| FormSyntaxError::new(at, format!("`{name}` is not a statement of this loop")))
     }
 
     /// Returns a part of the loop as the right-hand side of a statement.
@@ -196,7 +196,7 @@ impl ResolvedLoop {
                 let (rank, scalar) = shape(var);
                 match self.outputs.iter().position(|o| *o == var).and_then(|k| u32::try_from(k).ok()) {
                     Some(k) => (LoopResult::PerIteration(k), (rank + 1, scalar)),
-                    None => return wrong(format!("`{name}` is not given")),
+                    None => return wrong(format!("`{name}` is not an output")),
                 }
             }
             LoopResultTree::Checkpoint(name) => {
@@ -205,14 +205,14 @@ impl ResolvedLoop {
                 let (rank, scalar) = shape(var);
                 match input.filter(|k| self.ssa_loop.carried_inputs().any(|(c, _)| c == *k)) {
                     Some(k) if self.ssa_loop.checkpoint.is_some() => (LoopResult::Checkpoint(k), (rank + 1, scalar)),
-                    Some(_) => return wrong("no states are kept of this loop".to_owned()),
+                    Some(_) => return wrong("this loop has no checkpoints".to_owned()),
                     None => return wrong(format!("`{name}` is not carried")),
                 }
             }
             LoopResultTree::TripCount => (LoopResult::TripCount, (0, Some(Scalar::I64))),
         };
         if (batch + rank, scalar) != (line.dims.len(), line.scalar) {
-            return wrong(format!("this part has {} indices and is `{}`", batch + rank, scalar_name(scalar)));
+            return wrong(format!("this result has {} indices and type `{}`", batch + rank, scalar_name(scalar)));
         }
         Ok(Rhs::Loop(self.ssa_loop.clone(), part))
     }
@@ -263,7 +263,7 @@ impl SsaNameResolver {
             let number = u32::try_from(args.len()).unwrap_or(u32::MAX);
             let local = match &arg.name {
                 Some(_) if !stmt.dims.is_empty() || stmt.scalar != Some(Scalar::I64) => {
-                    return Err(FormSyntaxError::new(stmt.at, "only an integer has a name here"));
+                    return Err(FormSyntaxError::new(stmt.at, "only an integer may have a name here"));
                 }
                 Some(name) => inner.declare_integer(name, stmt.at)?,
                 None => inner.vars.fresh(""),
@@ -284,7 +284,7 @@ impl SsaNameResolver {
         for (number, (name, at)) in carried {
             let (var, own) = (inner.var(name, *at)?, inputs.iter().find(|(_, k)| **k == number));
             if shape(var) != own.and_then(|(v, _)| shape(*v)) {
-                return Err(FormSyntaxError::new(*at, format!("`{name}` is of another type than what is carried")));
+                return Err(FormSyntaxError::new(*at, format!("`{name}` does not have the type of the carried value")));
             }
             given.insert(var);
             next.push((number, var));
@@ -306,7 +306,7 @@ impl SsaNameResolver {
             let carried = inputs.get(&var).filter(|k| matches!(args.get(**k as usize), Some(LoopArg::Carried { .. })));
             match carried.filter(|_| shape(var) == Some((0, Some(Scalar::Bool)))) {
                 Some(number) => *k = *number,
-                None => return Err(FormSyntaxError::new(*at, format!("`{name}` is no truth value that is carried"))),
+                None => return Err(FormSyntaxError::new(*at, format!("`{name}` is not a carried truth value"))),
             }
         }
         let leaf = |v: &StmtId| {
@@ -338,7 +338,7 @@ impl SsaNameResolver {
         let of = self.access(&arg.access, false)?;
         let (rank, scalar) = self.shapes.get(of.var.0 as usize).copied().unwrap_or_default();
         if rank != of.at.len() + stmt.dims.len() || scalar != stmt.scalar {
-            let what = format!("what is read has {} indices and is `{}`", rank - of.at.len(), scalar_name(scalar));
+            let what = format!("the operand has {} indices and type `{}`", rank - of.at.len(), scalar_name(scalar));
             return Err(FormSyntaxError::new(stmt.at, what));
         }
         Ok(of)
@@ -347,7 +347,7 @@ impl SsaNameResolver {
     /// Declares a size, or an integer that is used as one.
     fn declare_integer(&mut self, name: &Name, at: usize) -> ParseResult<LocalId> {
         if self.scope.is_bound(name) {
-            return Err(FormSyntaxError::new(at, format!("`{name}` is there twice")));
+            return Err(FormSyntaxError::new(at, format!("duplicate name `{name}`")));
         }
         let local = self.vars.fresh(name.clone());
         self.scope.bind(name, NameMeaning::Index(Poly::atom(self.vars.atom(local)), local));

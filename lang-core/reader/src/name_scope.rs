@@ -95,7 +95,7 @@ impl NameScope {
             let own = statement_index(k, &Poly::default());
             return Ok(NameMeaning::Index(own.value(), own.local));
         }
-        Err(FormSyntaxError::new(at, format!("`{name}` is not known here")))
+        Err(FormSyntaxError::new(at, format!("unknown name `{name}`")))
     }
 
     // ---- index expressions ----
@@ -119,7 +119,7 @@ impl NameScope {
                 }
                 NameMeaning::Global(global, CoreType::Scalar(Scalar::I64)) => Poly::atom(Atom::Global(global)),
                 NameMeaning::Data(_, ty) | NameMeaning::Global(_, ty) => {
-                    return Err(FormSyntaxError::new(tree.at, format!("`{name}` is `{ty}`, not an integer")));
+                    return Err(FormSyntaxError::new(tree.at, format!("`{name}` has type `{ty}`, expected an integer")));
                 }
             },
             FormNode::At(of, at) => {
@@ -145,9 +145,9 @@ impl NameScope {
                         BinOp::Mul => Some(product.mul(&divisor)),
                         BinOp::FloorDiv => product.div(&divisor),
                         BinOp::Mod => product.rem(&divisor),
-                        _ => return Err(FormSyntaxError::new(by.at, "`/` is of reals; integers have `//`")),
+                        _ => return Err(FormSyntaxError::new(by.at, "`/` requires reals; use `//` for integers")),
                     }
-                    .ok_or_else(|| FormSyntaxError::new(by.at, "a division by 0"))?;
+                    .ok_or_else(|| FormSyntaxError::new(by.at, "division by zero"))?;
                 }
                 product
             }
@@ -157,22 +157,22 @@ impl NameScope {
                     _ => None,
                 };
                 let power =
-                    power.ok_or_else(|| FormSyntaxError::new(exponent.at, "a power of an index is a number"))?;
+                    power.ok_or_else(|| FormSyntaxError::new(exponent.at, "the exponent of an index must be a number"))?;
                 self.poly(base)?.pow(power)
             }
             FormNode::Apply(f, args) => match (f.as_str(), args.as_slice()) {
                 ("min", [a, b]) => two(a, b).map(|(a, b)| a.minimum(&b))?,
                 ("max", [a, b]) => two(a, b).map(|(a, b)| a.maximum(&b))?,
-                _ => return Err(FormSyntaxError::new(tree.at, format!("`{f}` is no index expression"))),
+                _ => return Err(FormSyntaxError::new(tree.at, format!("`{f}` is not an index expression"))),
             },
-            _ => return Err(FormSyntaxError::new(tree.at, "an index expression is wanted here")),
+            _ => return Err(FormSyntaxError::new(tree.at, "expected an index expression")),
         })
     }
 
     /// Resolves an array that is read at `count` indices and must hold this scalar.
     fn resolve_element(&self, of: &FormTree, count: usize, scalar: Scalar) -> ParseResult<(LocalId, Name)> {
         let FormNode::Name(name) = &of.node else {
-            return Err(FormSyntaxError::new(of.at, "only a variable is read here"));
+            return Err(FormSyntaxError::new(of.at, "expected a variable"));
         };
         match self.resolve(name, of.at)? {
             NameMeaning::Index(_, x) if count == 0 && scalar == Scalar::I64 => Ok((x, format!("{name}").into())),
@@ -182,7 +182,7 @@ impl NameScope {
                 Ok((x, form_name(x, name)))
             }
             _ => {
-                let what = format!("`{name}` has no `{}` at {count} indices", scalar.name());
+                let what = format!("`{name}` has no element of type `{}` with {count} indices", scalar.name());
                 Err(FormSyntaxError::new(of.at, what))
             }
         }
@@ -253,7 +253,7 @@ impl NameScope {
                 _ => {
                     return Err(FormSyntaxError::new(
                         tree.at,
-                        format!("`{name}` is no relation of {} indices", at.len()),
+                        format!("`{name}` is not a relation with {} indices", at.len()),
                     ));
                 }
             },
@@ -268,7 +268,7 @@ impl NameScope {
                 self.existentials -= 1;
                 Pred::raw_exists(&own, &body?)
             }
-            _ => return Err(FormSyntaxError::new(tree.at, "a predicate is wanted here")),
+            _ => return Err(FormSyntaxError::new(tree.at, "expected a predicate")),
         })
     }
 
@@ -300,7 +300,7 @@ impl NameScope {
                     )
                 }
                 TypeNode::Data(name, _) => {
-                    return Err(FormSyntaxError::new(tree.at, format!("`{}` is no type of this form", name.name)));
+                    return Err(FormSyntaxError::new(tree.at, format!("`{}` is not a core type", name.name)));
                 }
             })
         })
@@ -334,7 +334,7 @@ impl NameScope {
                 TypeNode::Sum(name, _) => {
                     return Err(FormSyntaxError::new(
                         tree.at,
-                        format!("`{}` stands without its constructors here", name.name),
+                        format!("write `{}` without its constructors", name.name),
                     ));
                 }
             })
@@ -361,7 +361,7 @@ impl NameScope {
     pub(super) fn sizes(tree: &CalleeTree) -> ParseResult<Vec<(Name, usize)>> {
         let name = |t: &FormTree| match &t.node {
             FormNode::Name(name) => Ok((name.clone(), t.at)),
-            _ => Err(FormSyntaxError::new(t.at, "the name of a size is wanted here")),
+            _ => Err(FormSyntaxError::new(t.at, "expected the name of a size")),
         };
         tree.sizes.iter().map(name).collect()
     }
@@ -376,7 +376,7 @@ fn form_name(x: LocalId, name: &Name) -> Name {
 /// Resolves an extent `s0` in a type argument.
 fn type_argument_extent(tree: &FormTree) -> ParseResult<Poly> {
     let found = if let FormNode::Name(name) = &tree.node { type_extent(name) } else { None };
-    found.ok_or_else(|| FormSyntaxError::new(tree.at, "an extent in a type argument is `s0`, `s1`, …"))
+    found.ok_or_else(|| FormSyntaxError::new(tree.at, "an extent in a type argument must be `s0`, `s1`, …"))
 }
 
 fn type_extent(name: &Name) -> Option<Poly> {

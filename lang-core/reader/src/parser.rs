@@ -62,7 +62,7 @@ impl<'t> FormParser<'t> {
     }
 
     pub(super) fn expected<T>(&self, what: &str) -> ParseResult<T> {
-        Err(FormSyntaxError::new(self.offset(), format!("{what} is wanted, not {}", self.peek(0).display())))
+        Err(FormSyntaxError::new(self.offset(), format!("expected {what}, found {}", self.peek(0).display())))
     }
 
     pub(super) fn expect_symbol(&mut self, sign: &str) -> ParseResult<()> {
@@ -125,7 +125,7 @@ impl<'t> FormParser<'t> {
 
     pub(super) fn nested<T>(&mut self, step: impl FnOnce(&mut Self) -> ParseResult<T>) -> ParseResult<T> {
         if self.depth >= MAX_DEPTH {
-            return Err(FormSyntaxError::new(self.offset(), "nested too deeply"));
+            return Err(FormSyntaxError::new(self.offset(), "the nesting is too deep"));
         }
         self.depth += 1;
         let read = ensure_sufficient_stack(|| step(self));
@@ -270,7 +270,7 @@ impl<'t> FormParser<'t> {
             tree = FormTree { node, at };
             links += 1;
             if self.depth + links > MAX_DEPTH {
-                return Err(FormSyntaxError::new(at, "nested too deeply"));
+                return Err(FormSyntaxError::new(at, "the nesting is too deep"));
             }
         }
     }
@@ -407,15 +407,15 @@ impl<'t> FormParser<'t> {
 
     fn loop_expr(&mut self) -> ParseResult<FormNode> {
         self.advance();
-        let counter = self.name("the number of an iteration")?;
+        let counter = self.name("an iteration variable")?;
         let count = if self.eat("<") { Some(self.index()?) } else { None };
         let checkpoint = self.spacing("from")?;
         let init = self.nested(Self::or)?;
         if count.is_none() {
             self.expect_word("while")?;
             self.expect_symbol(".")?;
-            if self.number("the first part")? != 0 {
-                return self.expected("the first part");
+            if self.number("component 0")? != 0 {
+                return self.expected("component 0");
             }
         }
         self.expect_symbol(":")?;
@@ -508,9 +508,9 @@ impl<'t> FormParser<'t> {
             FormToken::Name(word) => Code::ALL.iter().copied().find(|c| c.name() == word),
             _ => None,
         };
-        let Some(code) = code else { return self.expected("the code of a failure") };
+        let Some(code) = code else { return self.expected("an error code") };
         self.advance();
-        let FormToken::Text(what) = self.peek(0) else { return self.expected("what fails, in double quotes") };
+        let FormToken::Text(what) = self.peek(0) else { return self.expected("a message in double quotes") };
         self.advance();
         Ok((code, what.into()))
     }

@@ -46,7 +46,7 @@ fn ordered_inputs(lines: &SsaLines) -> ParseResult<Vec<(u32, &InputTree, &StmtLi
     }
     inputs.sort_by_key(|i| i.0);
     match (0..).zip(&inputs).find(|(k, i)| i.0 != *k) {
-        Some((k, (_, _, line))) => Err(FormSyntaxError::new(line.at, format!("this is no input {k}"))),
+        Some((k, (_, _, line))) => Err(FormSyntaxError::new(line.at, format!("expected input {k}"))),
         None => Ok(inputs),
     }
 }
@@ -110,14 +110,14 @@ fn resolve_function(head: &HeadTree, lines: &SsaLines, module: &ModuleName) -> P
         let at = lines.outputs.first().map_or(head.at, |o| o.at);
         return Err(FormSyntaxError::new(
             at,
-            format!("{} parts; the result has {}", lines.outputs.len(), leaves.len()),
+            format!("found {} outputs, but the result has {} components", lines.outputs.len(), leaves.len()),
         ));
     }
     let mut outputs = Vec::new();
     for ((output, leaf), path) in lines.outputs.iter().zip(leaves).zip(paths) {
         let var = build.var(&output.var, output.at)?;
         if build.shapes.get(var.0 as usize) != Some(&(leaf.dims.len(), leaf.scalar)) {
-            return Err(FormSyntaxError::new(output.at, format!("`{}` is no `{}`", output.var, leaf.ty())));
+            return Err(FormSyntaxError::new(output.at, format!("`{}` does not have type `{}`", output.var, leaf.ty())));
         }
         outputs.push((TypeLeaf { path: output.path.clone().unwrap_or(path), ..leaf }, var));
     }
@@ -168,7 +168,7 @@ impl SsaNameResolver {
         let needed = |needs: &[(u32, usize)]| {
             let known = |(c, at): &(u32, usize)| match (*c as usize) < lines.checks.len() {
                 true => Ok(*c),
-                false => Err(FormSyntaxError::new(*at, format!("there is no check {c}"))),
+                false => Err(FormSyntaxError::new(*at, format!("unknown check {c}"))),
             };
             needs.iter().map(known).collect::<ParseResult<Vec<u32>>>()
         };
@@ -189,7 +189,7 @@ impl SsaNameResolver {
                     let Some(input) = self.inputs.get_mut(number as usize).filter(|_| passed) else {
                         return Err(FormSyntaxError::new(
                             line.at,
-                            "a function has an `input`, a loop what is `given` or `carried`",
+                            "a function must use `input`, a loop `given` or `carried`",
                         ));
                     };
                     input.leaf.dims.clone_from(&dims);
@@ -222,7 +222,7 @@ impl SsaNameResolver {
     /// Resolves the loop of this number.
     fn resolve_loop(&mut self, number: u32, lines: &SsaLines, at: usize) -> ParseResult<ResolvedLoop> {
         let Some((_, line)) = lines.loops.iter().find(|(k, _)| *k == number) else {
-            return Err(FormSyntaxError::new(at, format!("there is no loop L{number} here")));
+            return Err(FormSyntaxError::new(at, format!("unknown loop L{number}")));
         };
         let part = |stmt: &StmtLine| match &stmt.rhs {
             RhsTree::LoopResult(k, part) if *k == number => Some(part.clone()),
@@ -249,7 +249,7 @@ impl SsaNameResolver {
     fn input(&mut self, input: &InputTree, line: &StmtLine) -> ParseResult<()> {
         let param = |name: &Name| match self.param_names.iter().position(|n| n == name) {
             Some(k) => Ok((k, InputSource::Param(u32::try_from(k).unwrap_or(u32::MAX)))),
-            None => Err(FormSyntaxError::new(line.at, format!("`{name}` is no parameter"))),
+            None => Err(FormSyntaxError::new(line.at, format!("unknown parameter `{name}`"))),
         };
         let (source, path) = match &input.source {
             None => (param(&input.name)?.1, Vec::new()),
@@ -265,7 +265,7 @@ impl SsaNameResolver {
                     };
                 }
                 if ty.is_none() {
-                    return Err(FormSyntaxError::new(line.at, format!("`{name}` has no such part")));
+                    return Err(FormSyntaxError::new(line.at, format!("`{name}` has no such component")));
                 }
                 (source, path.clone())
             }
@@ -278,7 +278,7 @@ impl SsaNameResolver {
             Some((local, _)) => *local,
             None => {
                 if self.scope.is_bound(&input.name) {
-                    return Err(FormSyntaxError::new(line.at, format!("`{}` is there twice", input.name)));
+                    return Err(FormSyntaxError::new(line.at, format!("duplicate name `{}`", input.name)));
                 }
                 let local = self.vars.fresh(input.name.clone());
                 let found = NameMeaning::Index(Poly::atom(self.vars.atom(local)), local);
@@ -307,7 +307,7 @@ impl SsaNameResolver {
     pub(super) fn var(&self, name: &Name, at: usize) -> ParseResult<StmtId> {
         match statement_named(name, self.scope.depth, self.scope.statements.len()) {
             Some(var) => Ok(var),
-            None => Err(FormSyntaxError::new(at, format!("`{name}` is no statement before this one"))),
+            None => Err(FormSyntaxError::new(at, format!("`{name}` is not an earlier statement"))),
         }
     }
 
@@ -326,7 +326,7 @@ impl SsaNameResolver {
         let rank = self.shapes.get(var.0 as usize).map_or(0, |s| s.0);
         let given = tree.indices.len();
         if given > rank || whole && given < rank {
-            return Err(FormSyntaxError::new(tree.at, format!("`{}` has {rank} indices, not {given}", tree.name)));
+            return Err(FormSyntaxError::new(tree.at, format!("`{}` has {rank} indices, found {given}", tree.name)));
         }
         Ok(TensorAccess { var, at: self.scope.polys(&tree.indices)? })
     }
@@ -376,7 +376,7 @@ impl SsaNameResolver {
                 let last = free.checked_sub(1).map(|k| statement_index(k, &Poly::default()));
                 let last = last.filter(|i| i.name == *name && !pred.mentions(&i.atom()));
                 if last.is_none() || line.scalar != Some(Scalar::I64) {
-                    return Err(FormSyntaxError::new(line.at, "an order is of `i64`, along the last index"));
+                    return Err(FormSyntaxError::new(line.at, "`argsort` must have type `i64` and sort along the last index"));
                 }
                 Rhs::Argsort(Argsort { pred, keys: self.access(of, true)? })
             }
@@ -391,10 +391,10 @@ impl SsaNameResolver {
                 let rank = self.shapes.get(base.var.0 as usize).map_or(0, |s| s.0);
                 let below = free.checked_sub(*batch as usize);
                 if below != Some(at.len()) || rank != base.at.len() + at.len() {
-                    return Err(FormSyntaxError::new(line.at, format!("an update at {} indices", at.len())));
+                    return Err(FormSyntaxError::new(line.at, format!("an update with {} indices does not match the rank", at.len())));
                 }
                 if [base.var, self.var(&value.name, value.at)?].iter().any(|v| self.scalar(*v) != line.scalar) {
-                    return Err(FormSyntaxError::new(line.at, "an update by another type"));
+                    return Err(FormSyntaxError::new(line.at, "the update has a different type"));
                 }
                 self.scope.free = free + bound.len();
                 let bound = self.scope.polys(bound)?;
@@ -403,14 +403,14 @@ impl SsaNameResolver {
                 for k in *batch as usize..free {
                     let own = statement_index(k, &Poly::default()).atom();
                     if pred.mentions(&own) || at.iter().chain(&value.at).any(|p| p.mentions(&own)) {
-                        return Err(FormSyntaxError::new(line.at, format!("`i{k}` is no index of the update")));
+                        return Err(FormSyntaxError::new(line.at, format!("an update must not use index `i{k}`")));
                     }
                 }
                 Rhs::Update { base, batch: *batch, bound, pred, at, value, accumulate: *add }
             }
             RhsTree::Call { callee, batch, pred, args, result_index: part } => {
                 if *batch as usize > free {
-                    return Err(FormSyntaxError::new(line.at, "a call for more indices than there are"));
+                    return Err(FormSyntaxError::new(line.at, "the call has more batch indices than the statement has indices"));
                 }
                 let sizes = self.scope.polys(&callee.sizes)?;
                 let pred = self.pred(pred.as_ref())?;
@@ -436,8 +436,8 @@ impl SsaNameResolver {
         };
         match operation {
             Some(operation) if args.len() == wanted => Ok(operation),
-            Some(_) => Err(FormSyntaxError::new(at, format!("`{name}` takes {wanted}, not {}", args.len()))),
-            None => Err(FormSyntaxError::new(at, format!("`{name}` is no operation"))),
+            Some(_) => Err(FormSyntaxError::new(at, format!("`{name}` takes {wanted} arguments, found {}", args.len()))),
+            None => Err(FormSyntaxError::new(at, format!("unknown operation `{name}`"))),
         }
     }
 }

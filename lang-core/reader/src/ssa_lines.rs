@@ -151,8 +151,8 @@ impl FormParser<'_> {
     fn check_line(&mut self, number: usize) -> ParseResult<CheckLine> {
         self.advance();
         let at = self.offset();
-        if usize::try_from(self.number("the number of a check")?) != Ok(number) {
-            return Err(FormSyntaxError::new(at, format!("the next check is {number}")));
+        if usize::try_from(self.number("a check number")?) != Ok(number) {
+            return Err(FormSyntaxError::new(at, format!("expected check {number}")));
         }
         let dims = self.indices(0)?;
         self.expect_symbol(":")?;
@@ -214,7 +214,7 @@ impl FormParser<'_> {
         if self.eat_word("needs") {
             loop {
                 let at = self.offset();
-                needs.push((self.number("the number of a check")?, at));
+                needs.push((self.number("a check number")?, at));
                 if !self.eat(",") {
                     break;
                 }
@@ -261,9 +261,9 @@ impl FormParser<'_> {
         }
         let numbered = matches!(self.peek(1), FormToken::Int(_));
         let source = if numbered && self.eat_word("tan") {
-            SourceTree::Tangent(self.number("the number of an input")?, self.output_path()?)
+            SourceTree::Tangent(self.number("an input number")?, self.output_path()?)
         } else if numbered && self.eat_word("adj") {
-            SourceTree::Cotangent(self.number("the number of a part")?, self.output_path()?)
+            SourceTree::Cotangent(self.number("a component number")?, self.output_path()?)
         } else if self.eat_word("let") {
             let global = self.global()?;
             SourceTree::Global(global, self.path()?)
@@ -299,7 +299,7 @@ impl FormParser<'_> {
         if (names || matches!(self.peek(1), FormToken::Int(_))) && self.eat_word("input") {
             let mut number = None;
             if !names {
-                number = Some(self.number("the number of an input")?);
+                number = Some(self.number("an input number")?);
                 self.expect_symbol(":")?;
             }
             return Ok(RhsTree::Input(InputTree { number, ..self.input()? }));
@@ -395,7 +395,7 @@ impl FormParser<'_> {
         let mut first = factors.into_iter();
         match (first.next(), first.next()) {
             (Some(of), None) => items.push(TermTree { neg, pred, operand: of }),
-            _ => return self.expected("the end of a product"),
+            _ => return self.expected("the end of the product"),
         }
         loop {
             let neg = self.at_symbol("-");
@@ -455,7 +455,7 @@ impl FormParser<'_> {
         self.expect_symbol("(")?;
         let args = self.list(")", Self::access)?;
         self.expect_symbol(".")?;
-        Ok(RhsTree::Call { callee, batch, pred, args, result_index: self.number("the number of a part")? })
+        Ok(RhsTree::Call { callee, batch, pred, args, result_index: self.number("a component number")? })
     }
 
     /// Parses a constant of the scalar type, if one comes next.

@@ -29,13 +29,13 @@ macro_rules! builtins {
 
 builtins! {
     Len "def len(x: [n]a) -> i64"
-        "How many elements an array has along its first axis.",
+        "The number of elements along the first axis.",
     Sort "def sort(x: [n]a) -> [n]a where a: num"
         "The elements in ascending order; NaN comes last.",
     Argsort "def argsort(x: [n]a) -> [n]i64 where a: num"
         "The indices that sort x; equal elements keep their order, NaN comes last.",
     Filter "def filter(p: (a) -> bool, x: [n]a) -> [?k]a"
-        "The elements where p holds, in order.",
+        "The elements for which p holds, in order.",
 }
 
 impl Builtin {

@@ -413,7 +413,7 @@ impl<'a> Resolver<'a> {
             match seen.get(&local.name) {
                 Some(before) => {
                     let message = format!("`{}` is bound twice", local.name);
-                    twice.push(Diagnostic::new(Code::E0012, local.span, message).related(*before, "first here"));
+                    twice.push(Diagnostic::new(Code::E0012, local.span, message).related(*before, "first bound here"));
                 }
                 None => {
                     seen.insert(&local.name, local.span);
@@ -498,7 +498,7 @@ impl<'a> Resolver<'a> {
                         || {
                             name.name
                                 .starts_with(char::is_lowercase)
-                                .then(|| format!(r"a function is bound with `let {} = \x: …`", name.name))
+                                .then(|| format!(r"bind a function with `let {} = \x: …`", name.name))
                         },
                     )
                 });

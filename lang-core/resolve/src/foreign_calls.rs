@@ -128,7 +128,7 @@ impl ForeignCall {
     /// Returns the help: `` write `sum i: x[i]` ``.
     pub(super) fn help(&self) -> String {
         if self.operand_kinds.len() == self.replacements.len() {
-            let ways = self.replacements.iter().zip(self.operand_kinds).map(|(code, of)| format!("of {of} `{code}`"));
+            let ways = self.replacements.iter().zip(self.operand_kinds).map(|(code, of)| format!("`{code}` for {of}"));
             return format!("write {}", ways.collect::<Vec<_>>().join(", "));
         }
         let codes: Vec<String> = self.replacements.iter().map(|code| format!("`{code}`")).collect();

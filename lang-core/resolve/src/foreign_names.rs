@@ -124,11 +124,11 @@ const EQUIVALENCE_CONDITIONS: &[(&[&str], &str)] = &[
     (&["linalg.eigh", "linalg.eigvalsh"], "for a symmetric matrix"),
     (&["linalg.solve_lower"], "for a lower triangle, and `linalg.solve_upper` for an upper one"),
     (&["linalg.gmres"], "with the function that multiplies by the matrix"),
-    (&["linalg.cg"], "with the function that multiplies by the matrix, which is positive definite"),
+    (&["linalg.cg"], "with the function that multiplies by the positive definite matrix"),
     (&["stats.quantile"], "with `q` between 0 and 1"),
-    (&["stats.covariance", "stats.correlation"], "of two samples"),
+    (&["stats.covariance", "stats.correlation"], "for two samples"),
     (&["rand.key"], "with any integer"),
-    (&["ode.dopri5"], "with `f(t, x)`, the time first"),
+    (&["ode.dopri5"], "with `f(t, x)`, time first"),
 ];
 
 /// Library functions that share one foreign name, for arguments of different ranks.

@@ -35,26 +35,26 @@ macro_rules! named {
 named! {
     /// A special form: call syntax, with a typing rule of its own.
     Form {
-        Assert "assert" "assert(p, \"text\") is (); fails with the text where p is false.",
+        Assert "assert" "assert(p, \"text\") is (); it fails with the text if p is false.",
         Error "error" "error(\"text\") has any type and fails with the text.",
-        Dbg "dbg" "dbg(e) is e, and shows it.",
-        Par "par" "par(a, b) is (a, b); both may be computed at once.",
+        Dbg "dbg" "dbg(e) is e; it also prints e.",
+        Par "par" "par(a, b) is (a, b); both may run in parallel.",
         Stop "stop" "stop(e) is e, a constant to every derivative.",
-        Reshape "reshape" "reshape(x, n, m, …) has the elements of x in order, in other extents.",
-        Relation "relation" "relation(idx, n, m) is the set of the index tuples in the rows of idx.",
+        Reshape "reshape" "reshape(x, n, m, …) has the elements of x in order, with new extents.",
+        Relation "relation" "relation(idx, n, m) is the set of index tuples in the rows of idx.",
         Print "print" "print(e, …) writes values to the output; only at top level.",
-        Time "time" "time(e) is e, and shows how long it took; only at top level.",
+        Time "time" "time(e) is e; it also prints the elapsed time; only at top level.",
         Load "load" "load(\"file\", option: e) is the value in a file; only at top level.",
         Save "save" "save(e, \"file\") writes a value to a file; only at top level.",
-        Plot "plot" "plot(x, y, …, \"kind: label\", …, option: e) draws; only at top level.",
-        Deriv "deriv" "deriv(e, x) is the derivative of e by the variable x: axes of e, then of x.",
+        Plot "plot" "plot(x, y, …, \"kind: label\", …, option: e) draws a plot; only at top level.",
+        Deriv "deriv" "deriv(e, x) is the derivative of e with respect to the variable x: axes of e, then of x.",
     }
 }
 
 named! {
     /// A derivative operator on functions.
     Derivative {
-        Grad "grad" "grad(f)(a, b): the gradient of a real-valued f in each argument; grad(f, wrt: a)(a, b) in a alone.",
+        Grad "grad" "grad(f)(a, b): the gradient of a real-valued f with respect to each argument; grad(f, wrt: a)(a, b): with respect to a only.",
         ValueAndGrad "value_and_grad" "value_and_grad(f)(a, b): the value and the gradient.",
         Jvp "jvp" "jvp(f)((a, b), (da, db)): the tangent of the result.",
         Jvp2 "jvp2" "jvp2(f)((a, b), (da, db)): the value and the tangent of the result.",
@@ -69,13 +69,13 @@ named! {
 named! {
     /// A kind of plot, named by the text at the end of a group of data.
     PlotKind {
-        Line "line" "y, or x and y, …: points joined in their order.",
-        Points "points" "y, or x and y, …: a mark for each.",
-        Histogram "histogram" "x: how many lie in each of some intervals of the same width.",
+        Line "line" "y, or x and y, …: a line through the points in order.",
+        Points "points" "y, or x and y, …: a mark for each point.",
+        Histogram "histogram" "x: the number of values in each of several intervals of equal width.",
         Bars "bars" "y, or x and y: a bar from 0 to each y.",
-        Heatmap "heatmap" "a matrix: a colour for each element, row 0 above.",
-        Image "image" "[h, w], grey, or [h, w, 3]: reals from 0 to 1, integers from 0 to 255.",
-        Spy "spy" "a relation of two axes, or a matrix: a dot for each member, or what is not 0.",
+        Heatmap "heatmap" "a matrix: a colour for each element, row 0 at the top.",
+        Image "image" "[h, w] for grey, or [h, w, 3] for colour: reals from 0 to 1, integers from 0 to 255.",
+        Spy "spy" "a relation of two axes, or a matrix: a dot for each member or nonzero element.",
     }
 }
 
@@ -83,37 +83,37 @@ named! {
     /// A named argument of `plot`.
     PlotOption {
         Title "title" "A text above the plot.",
-        Xlabel "xlabel" "A text at the horizontal axis.",
-        Ylabel "ylabel" "A text at the vertical axis.",
+        Xlabel "xlabel" "A text beside the horizontal axis.",
+        Ylabel "ylabel" "A text beside the vertical axis.",
         Xscale "xscale" "\"linear\" or \"log\".",
         Yscale "yscale" "\"linear\" or \"log\".",
-        Bins "bins" "How many intervals a histogram has.",
-        Width "width" "Columns of the terminal; pixels of a file.",
-        Height "height" "Lines of the terminal; pixels of a file.",
-        File "file" "Where the plot is written, .svg or .png, instead of shown.",
+        Bins "bins" "The number of intervals of a histogram.",
+        Width "width" "In columns on a terminal; in pixels in a file.",
+        Height "height" "In lines on a terminal; in pixels in a file.",
+        File "file" "The file, .svg or .png, to write the plot to instead of showing it.",
     }
 }
 
 named! {
     /// A named argument of `load`, for tables.
     LoadOption {
-        Separator "separator" "The separator of cells: one character, or \" \" for any number of blanks.",
+        Separator "separator" "The cell separator: one character, or \" \" for any number of blanks.",
         Decimal "decimal" "The decimal point: \".\" or \",\".",
-        Comment "comment" "The rest of a line is left out from this text on.",
-        Missing "missing" "A word, or words in an array, for a value that is missing.",
-        Header "header" "Is the first row the names of the columns?",
+        Comment "comment" "The text that starts a comment; the rest of the line is ignored.",
+        Missing "missing" "A word, or an array of words, for a missing value.",
+        Header "header" "Whether the first row contains the column names.",
     }
 }
 
 named! {
     /// A format of data files, determined by the extension.
     DataFormat {
-        Npy "npy" "One array of NumPy.",
-        Npz "npz" "Several arrays of NumPy, with names.",
+        Npy "npy" "One NumPy array.",
+        Npz "npz" "Several named NumPy arrays.",
         Csv "csv" "A table.",
-        Json "json" "Any value but functions.",
+        Json "json" "Any value except functions.",
         Png "png" "An image.",
-        Txt "txt" "A table for people, which is only written.",
+        Txt "txt" "A table for people; it can be written, not read.",
     }
 }
 
@@ -139,11 +139,11 @@ impl LoadOption {
                 (Some(c), None) if !c.is_alphanumeric() && !matches!(c, '"' | '\n' | '\r' | '\0' | '.' | '-' | '+') => {
                     Ok(())
                 }
-                _ => Err(format!("{text:?} is no separator of cells")),
+                _ => Err(format!("{text:?} is not a cell separator")),
             },
-            Self::Decimal if !matches!(text, "." | ",") => Err(format!("{text:?} is no decimal point")),
+            Self::Decimal if !matches!(text, "." | ",") => Err(format!("{text:?} is not a decimal point")),
             Self::Comment if text.is_empty() || text.starts_with(['\n', '\r', '"']) => {
-                Err(format!("{text:?} begins no comment"))
+                Err(format!("{text:?} cannot start a comment"))
             }
             _ => Ok(()),
         }
@@ -188,7 +188,7 @@ pub const AXIS_SCALES: [&str; 2] = ["linear", "log"];
 named! {
     /// A constant of any real type, as its context requires.
     Const {
-        Pi "pi" "The circle constant.",
+        Pi "pi" "The ratio of a circle's circumference to its diameter.",
         Inf "inf" "Positive infinity.",
         Nan "nan" "Not a number.",
     }

@@ -152,7 +152,7 @@ impl<'a> Resolver<'a> {
             suggest::did_you_mean(&var.name, &known).or_else(|| {
                 Some(match known.as_slice() {
                     [] => format!("a type parameter is a lower-case name in the signature, as in `x: {}`", var.name),
-                    known => format!("its type parameters are {}", quoted_list(known)),
+                    known => format!("the type parameters are {}", quoted_list(known)),
                 })
             })
         });
@@ -211,7 +211,7 @@ impl<'a> Resolver<'a> {
             _ => {
                 let message = format!("there is no definition `{}` in this module", name.name);
                 let near = self.env.closest_value(self.module, &name.name, &|_| true).map(suggest::suggestion_text);
-                let help = near.unwrap_or_else(|| "a rule stands in the module of its definition".to_owned());
+                let help = near.unwrap_or_else(|| "write a rule in the module of its definition".to_owned());
                 self.out.diagnostics.push(Diagnostic::new(Code::E0100, name.span, message).help(help));
             }
         }
@@ -273,10 +273,10 @@ impl<'a> Resolver<'a> {
     pub(super) fn unknown_size_help(&self, name: &Name) -> Option<String> {
         Some(match self.annotation_site? {
             AnnotationSite::Let => format!(
-                "an extent that the value tells is written `?{name}` here; a size in the type of a `let` has been named before"
+                "write `?{name}` if the value determines the extent; other sizes in the type of a `let` must already have names"
             ),
             AnnotationSite::Lambda => {
-                r"leave the type out, `\x: …`: it is told where the function is used; a size of its own takes a `def`"
+                r"omit the type, `\x: …`, because the use of the function determines it; only a `def` can declare its own size"
                     .to_owned()
             }
         })
@@ -384,7 +384,7 @@ impl<'a> Resolver<'a> {
         let res = match self.scopes.lookup(name) {
             Some(local) => Res::Local(local),
             None if self.is_type_name(name) => {
-                let message = format!("`{name}` is a type, and a size is wanted here");
+                let message = format!("`{name}` is a type, but a size is expected here");
                 self.out.diagnostics.push(Diagnostic::new(Code::E0108, span, message));
                 Res::Error
             }
@@ -427,7 +427,7 @@ impl<'a> Resolver<'a> {
             return TypeRes::Param(number);
         }
         if self.scopes.lookup(name).is_some_and(|l| self.local_kind(l) == Some(LocalKind::ImplicitSize)) {
-            let message = format!("`{name}` is a size, and a type is wanted here");
+            let message = format!("`{name}` is a size, but a type is expected here");
             self.out.diagnostics.push(Diagnostic::new(Code::E0108, ident.span, message));
             return TypeRes::Error;
         }
@@ -442,7 +442,7 @@ impl<'a> Resolver<'a> {
             suggest::did_you_mean(name, params.chain(scalars).chain(top.as_deref())).or_else(|| {
                 this.env
                     .top_level_value(this.module, name)
-                    .map(|_| format!("`{name}` is a value; a type is written `f64`, `[n]f64`, `(f64, i64)`, …"))
+                    .map(|_| format!("`{name}` is a value; write a type such as `f64`, `[n]f64` or `(f64, i64)`"))
             })
         });
         TypeRes::Error
@@ -480,13 +480,13 @@ impl<'a> Resolver<'a> {
         let help = if let Some((alias, _)) = imports.iter().find(|(_, known)| *known == module.name) {
             format!("`{}` is imported as `{alias}`: write `{alias}.{name}`", module.name)
         } else if self.env.library_modules().contains(&module.name) {
-            format!("`{0}` is a module of the library: `import {0}`", module.name)
+            format!("`{0}` is a library module: add `import {0}`", module.name)
         } else if let Some(habit) = habit() {
             habit.to_owned()
         } else if suggest::is_foreign_module(&module.name) {
-            "types are written `f64`, `i64`, `bool`, `[n]f64`, `(f64, i64)`, …, without a module".to_owned()
+            "write a type without a module: `f64`, `i64`, `bool`, `[n]f64`, `(f64, i64)`, …".to_owned()
         } else {
-            format!("a file beside this one is imported by `import \"./{}.iv\"`", module.name)
+            format!("to import a file from this folder, write `import \"./{}.iv\"`", module.name)
         };
         self.report_unknown(Code::E0100, module, message, |_| Some(help));
     }

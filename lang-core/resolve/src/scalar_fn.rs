@@ -139,7 +139,7 @@ scalar_fns! {
     Atan "atan" Real(1, 1) [x: "1 / (1 + x^2)"]
         "Inverse tangent.",
     Atan2 "atan2" Real(1, 1) [y: "(x / hypot(x, y)) / hypot(x, y)", x: "-(y / hypot(x, y)) / hypot(x, y)"]
-        "Angle of the point (x, y), given as atan2(y, x).",
+        "Angle of the point (x, y); the argument order is atan2(y, x).",
     Sinh "sinh" Real(2, 2) [x: "cosh(x)"]
         "Hyperbolic sine.",
     Cosh "cosh" Real(1, 1) [x: "sinh(x)"]
@@ -157,12 +157,12 @@ scalar_fns! {
     Softplus "softplus" Real(1, 2) [x: "sigmoid(x)"]
         "log(1 + exp(x)).",
     Relu "relu" Real(0, 0) [x: "if x <= 0 then 0 else if x > 0 then 1 else nan"]
-        "x where positive, else 0.",
+        "x if positive, else 0.",
     Hypot "hypot" Real(1, 1) [
         x: "if x == 0 && y == 0 then 0 else x / hypot(x, y)",
         y: "if x == 0 && y == 0 then 0 else y / hypot(x, y)",
     ]
-        "sqrt(x^2 + y^2) without overflow on the way.",
+        "sqrt(x^2 + y^2) without intermediate overflow.",
     Erf "erf" Real(1, 1) [x: "2 / sqrt(pi) * exp(-x^2)"]
         "Error function.",
     Erfc "erfc" Real(3, 3) [x: "-2 / sqrt(pi) * exp(-x^2)"]
@@ -172,7 +172,7 @@ scalar_fns! {
     Digamma "digamma" Real(4, 1) [x: "polygamma(1, x)"]
         "Derivative of lgamma.",
     Polygamma "polygamma" Real(1, 1) [n: "nan", x: "polygamma(n + 1, x)"]
-        "Derivative of digamma of order n, an integer from 0 to 170 held by a real.",
+        "Derivative of digamma of order n, an integer from 0 to 170 stored as a real.",
     Floor "floor" Real(0, 0) [x: "0"]
         "Greatest integer not above x, as a real.",
     Ceil "ceil" Real(0, 0) [x: "0"]
@@ -180,17 +180,17 @@ scalar_fns! {
     Round "round" Real(0, 0) [x: "0"]
         "Nearest integer, halves to even, as a real.",
     RoundTo "round_to" Real(0, 0) [x: "0", digits: "0"]
-        "Nearest number with `digits` digits after the point, a whole number of them; halves to even.",
+        "Nearest number with `digits` decimal digits, where `digits` is a whole number; halves to even.",
     Trunc "trunc" Real(0, 0) [x: "0"]
-        "Towards zero, as a real.",
+        "x rounded towards zero, as a real.",
     Abs "abs" Num(0, 0) [x: "sign(x)"]
         "Absolute value.",
     Sign "sign" Num(0, 0) [x: "0"]
         "-1, 0 or 1.",
     Min "min" Num(0, 0) [x: "if x <= y || x != x then 1 else 0", y: "if x <= y || x != x then 0 else 1"]
-        "The lesser; NaN if either is.",
+        "The lesser; NaN if either argument is NaN.",
     Max "max" Num(0, 0) [x: "if x >= y || x != x then 1 else 0", y: "if x >= y || x != x then 0 else 1"]
-        "The greater; NaN if either is.",
+        "The greater; NaN if either argument is NaN.",
     BitAnd "bit_and" Int [x, y] "Bitwise and.",
     BitOr "bit_or" Int [x, y] "Bitwise or.",
     BitXor "bit_xor" Int [x, y] "Bitwise exclusive or.",

@@ -171,11 +171,11 @@ pub(super) fn suggestion_text(near: String) -> String {
 
 /// Values by their foreign names.
 const VALUE_HELPS: &[(&[&str], &str)] = &[
-    (&["True", "TRUE"], "truth is written `true`"),
-    (&["False", "FALSE"], "falsehood is written `false`"),
+    (&["True", "TRUE"], "write `true`"),
+    (&["False", "FALSE"], "write `false`"),
     (
         &["None", "null", "nil", "undefined"],
-        "there is no null: the empty tuple is `()`, and a `type` may have a constructor for absence",
+        "there is no null: use the empty tuple `()`, or a `type` with a constructor for absence",
     ),
     (&["linspace"], "write `for i < n: a + (b - a) * f64(i) / f64(n - 1)`"),
     (&["einsum", "tensordot"], "write the indices out: `for i, j: sum k: a[i, k] * b[k, j]`"),
@@ -188,7 +188,7 @@ const VALUE_HELPS: &[(&[&str], &str)] = &[
     ),
     (
         &["cond"],
-        "a choice is written `if c then a else b`; the condition number of a matrix is `let s = linalg.svdvals(a) in s[0] / s[len(s) - 1]`",
+        "write a choice as `if c then a else b`; the condition number of a matrix is `let s = linalg.svdvals(a) in s[0] / s[len(s) - 1]`",
     ),
     (&["switch"], "write `match e { p: a, q: b }`"),
     (&["vander", "vandermonde"], "write `for i, j < k: x[i]^j`"),
@@ -196,42 +196,42 @@ const VALUE_HELPS: &[(&[&str], &str)] = &[
     (&["quad", "quadgk"], "write `let h = (b - a) / f64(n) in h * (sum i < n: f(a + (f64(i) + 0.5) * h))`"),
     (
         &["brentq", "bisect", "root_scalar", "find_zero", "ridder", "toms748"],
-        "by Newton's method: `loop x = start while abs(f(x)) > 1e-12: x - f(x) / grad(f)(x)`",
+        "use Newton's method: `loop x = start while abs(f(x)) > 1e-12: x - f(x) / grad(f)(x)`",
     ),
     (&["comb", "binom"], "write `round(exp(stats.log_choose(n, k)))`"),
-    (&["factorial"], "write `prod i < n: i + 1`, or of a real number `exp(lgamma(x + 1))`"),
+    (&["factorial"], "write `prod i < n: i + 1`, or `exp(lgamma(x + 1))` for a real number"),
     (&["entr"], "write `-stats.xlogy(p, p)`"),
     (&["gmean"], "write `exp(stats.mean(log(x)))`"),
     (
         &["allclose", "isclose", "isapprox"],
-        "write `all i: abs(x[i] - y[i]) <= 1e-8 + 1e-5 * abs(y[i])`, of two numbers without the index",
+        "write `all i: abs(x[i] - y[i]) <= 1e-8 + 1e-5 * abs(y[i])`; for two numbers, omit the index",
     ),
     (&["nonzero", "argwhere", "flatnonzero", "findall"], r"write `filter(\i: x[i] != 0, iota(len(x)))`"),
-    (&["searchsorted", "searchsortedfirst", "digitize"], "count the elements that are less: `sum i: [x[i] < v] * 1`"),
-    (&["isin", "in1d"], "write `any i: x[i] == v`, for every element `for j: any i: x[i] == v[j]`"),
+    (&["searchsorted", "searchsortedfirst", "digitize"], "count the smaller elements: `sum i: [x[i] < v] * 1`"),
+    (&["isin", "in1d"], "write `any i: x[i] == v`, or `for j: any i: x[i] == v[j]` for every element"),
     (&["topk", "top_k"], "write `let y = reverse(sort(x)) in y[0..k]`"),
-    (&["squeeze", "dropdims"], "an index leaves an axis of one element out: `x[0]`, `x[_, 0]`"),
-    (&["expand_dims", "unsqueeze", "newaxis"], "an axis of one element is written: `[x,]`, or `for i: [x[i],]`"),
+    (&["squeeze", "dropdims"], "remove an axis of one element with an index: `x[0]`, `x[_, 0]`"),
+    (&["expand_dims", "unsqueeze", "newaxis"], "add an axis of one element with `[x,]`, or `for i: [x[i],]`"),
     (&["broadcast_to", "expand"], "write the indices out: `for i < n, j: x[j]`"),
     (&["pad"], "write `for i < n: if a <= i < a + len(x) then x[i - a] else 0.0`"),
     (
         &["array_split", "hsplit", "vsplit", "chunk"],
-        "a part of an array is `x[a..b]`; equal rows are `reshape(x, n, m)`",
+        "write `x[a..b]` for a slice, or `reshape(x, n, m)` for equal rows",
     ),
     (
         &["apply_along_axis", "mapslices", "eachrow", "eachcol", "vectorize"],
-        "a function is mapped over rows by `map(f, a)`, over columns by `map(f, transpose(a))`",
+        "write `map(f, a)` to map over rows, or `map(f, transpose(a))` to map over columns",
     ),
     (
         &["accumulate", "associative_scan", "cummax", "cummin"],
-        "write `scan acc = init for i < n: f(acc, x[i])`, which has the start too",
+        "write `scan acc = init for i < n: f(acc, x[i])`, which includes the start",
     ),
     (&["extrema"], "write `(min i: x[i], max i: x[i])`"),
-    (&["copy", "deepcopy", "clone", "collect"], "values never change, and so none is copied: leave it out"),
-    (&["block_until_ready", "device_put"], "values are there when they are used: leave it out"),
+    (&["copy", "deepcopy", "clone", "collect"], "remove it, because values are immutable"),
+    (&["block_until_ready", "device_put"], "remove it, because values are always ready"),
     (
         &["custom_jvp", "custom_vjp", "custom_gradient", "rrule", "frule"],
-        "a rule stands beside its definition: `derivative f(x; dx) = …` or `adjoint f(x; dy) = …`",
+        "write a rule next to the definition: `derivative f(x; dx) = …` or `adjoint f(x; dy) = …`",
     ),
     (&["linearize", "pushforward"], "write `jvp(f)(x, dx)`"),
     (&["pullback"], "write `vjp(f)(x, dy)`"),
@@ -239,88 +239,88 @@ const VALUE_HELPS: &[(&[&str], &str)] = &[
     (&["std", "stddev", "stdev"], "write `sqrt((sum i: (x[i] - m)^2) / f64(len(x)))`, where `m` is the mean"),
     (&["var", "variance"], "write `(sum i: (x[i] - m)^2) / f64(len(x))`, where `m` is the mean"),
     (&["median"], "write `let y = sort(x) in (y[(len(y) - 1) // 2] + y[len(y) // 2]) / 2.0`"),
-    (&["select", "ifelse"], "write `if c then a else b`, for every element `for i: if c[i] then a[i] else b[i]`"),
+    (&["select", "ifelse"], "write `if c then a else b`, or `for i: if c[i] then a[i] else b[i]` for every element"),
     (&["reduce", "foldl", "foldr", "inject"], "write `fold acc = init for i < n: f(acc, x[i])`"),
     (
         &["length", "size", "shape", "count"],
-        "the extent of the first axis is `len(x)`; a size of a parameter's type, as `n` in `x: [n]f64`, is a value too",
+        "the extent of the first axis is `len(x)`; a size in a parameter's type, such as `n` in `x: [n]f64`, is also a value",
     ),
     (&["zip"], "write `zip_with(f, x, y)`, or `for i: f(x[i], y[i])`"),
     (&["vmap", "pmap"], "write `for i: f(x[i])`, or `map(f, x)`"),
-    (&["jit"], "programs are compiled as they are: leave `jit` out"),
+    (&["jit"], "leave `jit` out, because programs are always compiled"),
     (&["fori_loop"], "write `fold x = init for i < n: f(i, x)`"),
     (&["while_loop"], "write `loop x = init while p(x): f(x)`"),
-    (&["where"], "write `if c then a else b`, for every element `for i: if c[i] then a[i] else b[i]`"),
+    (&["where"], "write `if c then a else b`, or `for i: if c[i] then a[i] else b[i]` for every element"),
     (&["flatten", "ravel", "vec"], "write `reshape(a, n * m)`; `let [n, m] a = …` names the extents"),
     (
         &["unique"],
         "write `let y = sort(x)`, then `for i: y[k[i]]` with `let k = filter(\\i: i == 0 || y[i - 1] != y[i], iota(len(y)))`",
     ),
-    (&["fillna", "nan_to_num"], "write `for i: if x[i] == x[i] then x[i] else 0.0`: a NaN differs from itself"),
+    (&["fillna", "nan_to_num"], "write `for i: if x[i] == x[i] then x[i] else 0.0`, because NaN differs from itself"),
     (
         &["groupby", "group_by", "bincount", "segment_sum", "index_add"],
-        "with the number of its group, `g[i] < k`, for every `x[i]` the sums are `scatter_add((for j < k: 0.0), g, x)`, the counts `histogram(g, k)`",
+        "for group numbers `g[i] < k`, the sums are `scatter_add((for j < k: 0.0), g, x)` and the counts are `histogram(g, k)`",
     ),
     (
         &["DataFrame", "data_frame", "Series"],
-        "a table is a record of columns: `{x: [1.0, 2.0], y: [3.0, 4.0]}`, of which `t.x` is one",
+        "write a table as a record of columns, `{x: [1.0, 2.0], y: [3.0, 4.0]}`; a column is `t.x`",
     ),
     (
         &["read_csv", "loadtxt", "genfromtxt", "read_json", "read_table", "imread"],
-        "write `let d = load(\"file.csv\")`; the report names the type that suits the file",
+        "write `let d = load(\"file.csv\")`; the report names a type that fits the file",
     ),
     (
         &["to_csv", "savetxt", "to_json", "savez", "imsave", "write_csv"],
-        "write `save(x, \"file.csv\")`: the value, then the name of the file, which may end in .npy, .npz, .csv, .json or .png",
+        "write `save(x, \"file.csv\")`; the file may also end in .npy, .npz, .json or .png",
     ),
     (&["imshow"], "write `plot(a, \"heatmap\")`"),
-    (&["show", "figure", "subplots"], "`plot(x, y)` draws at once, `plot(x, y, file: \"figure.svg\")` to a file"),
+    (&["show", "figure", "subplots"], "`plot(x, y)` draws immediately; `plot(x, y, file: \"figure.svg\")` draws to a file"),
     (&["savefig"], "write `plot(x, y, file: \"figure.svg\")`"),
     (&["scatter_plot", "scatterplot"], "write `plot(x, y, \"points\")`"),
     (&["hist"], "write `plot(x, \"histogram\")`"),
     (
         &["str", "repr", "to_string", "format"],
-        "there is no conversion to text: `print(\"a\", x)` writes values as they are",
+        "values do not convert to text: `print(\"a\", x)` prints them directly",
     ),
     (
         &["tensor", "array", "asarray", "ndarray", "DeviceArray"],
-        "an array is written out: `[1.0, 2.0]`, `[[1.0, 2.0], [3.0, 4.0]]`",
+        "write an array as `[1.0, 2.0]`, a matrix as `[[1.0, 2.0], [3.0, 4.0]]`",
     ),
     (&["gamma"], "write `exp(lgamma(x))`, for `x > 0`"),
     (
         &["transpose_", "permute", "swapaxes", "moveaxis", "rollaxis"],
-        "write the indices in their order: `for j, i: a[i, j]`",
+        "write the indices in the new order: `for j, i: a[i, j]`",
     ),
     (&["rel"], "write `rel i < n, j < m: p`"),
-    (&["maximum"], "write `max i: x[i]`, or `max(a, b)` of two values"),
-    (&["minimum"], "write `min i: x[i]`, or `min(a, b)` of two values"),
+    (&["maximum"], "write `max i: x[i]`, or `max(a, b)` for two values"),
+    (&["minimum"], "write `min i: x[i]`, or `min(a, b)` for two values"),
     (&["around", "rounded"], "write `round(x)`, or `round_to(x, 2)` for two digits after the point"),
     (&["and"], "write `&&`"),
     (&["or"], "write `||`"),
     (&["not"], "write `!`"),
-    (&["xor"], "of truth values write `a != b`, of integers `bit_xor(a, b)`"),
-    (&["float", "double", "Float64", "real", "float64"], "conversion to the default real is written `f64(x)`"),
-    (&["float32", "Float32", "single"], "conversion is written `f32(x)`"),
-    (&["int", "integer", "int64", "Int", "Int64", "long"], "conversion to an integer is written `i64(x)`"),
-    (&["bool"], "a number is made a truth value by a comparison: `x != 0`"),
+    (&["xor"], "write `a != b` for truth values, or `bit_xor(a, b)` for integers"),
+    (&["float", "double", "Float64", "real", "float64"], "write `f64(x)` to convert to the default real type"),
+    (&["float32", "Float32", "single"], "write `f32(x)` to convert"),
+    (&["int", "integer", "int64", "Int", "Int64", "long"], "write `i64(x)` to convert to an integer"),
+    (&["bool"], "compare a number to get a truth value: `x != 0`"),
     (&["ln"], "the natural logarithm is `log`"),
     (&["arcsin", "arccos", "arctan", "arctan2"], "the inverse functions are `asin`, `acos`, `atan` and `atan2`"),
     (&["gradient", "backward", "autograd", "approx_fprime", "approx_derivative", "check_grad"], "write `grad(f)(x)`"),
     (&["jacrev", "jacfwd"], "write `jacobian(f)(x)`"),
     (&["stop_gradient", "detach"], "write `stop(e)`"),
-    (&["lambda", "fn", "fun", "function"], "a function without a name is written `\\x: e`"),
-    (&["return"], "the value of a definition is its body: leave `return` out"),
+    (&["lambda", "fn", "fun", "function"], "write an anonymous function as `\\x: e`"),
+    (&["return"], "leave `return` out, because the body is the value of a definition"),
     (&["elif", "elsif", "elseif"], "write `else if`"),
     (&["puts", "println", "printf", "echo", "display"], "write `print(e)` at top level, or `dbg(e)` anywhere"),
     (&["raise", "throw", "panic", "fail"], "write `error(\"text\")`"),
-    (&["infinity", "Inf", "Infinity", "INFINITY"], "infinity is written `inf`"),
+    (&["infinity", "Inf", "Infinity", "INFINITY"], "write `inf`"),
     (&["NaN", "NAN"], "write `nan`"),
     (
         &["isnan", "is_nan", "isNaN"],
-        "a NaN is the only number that differs from itself: write `x != x`, of a whole array too",
+        "write `x != x`, also for a whole array, because only NaN differs from itself",
     ),
     (&["isinf", "is_inf", "isInf", "is_infinite"], "write `abs(x) == inf`, or `x == inf` for one sign only"),
-    (&["isfinite", "is_finite", "isFinite"], "write `abs(x) < inf`, which no NaN is either"),
+    (&["isfinite", "is_finite", "isFinite"], "write `abs(x) < inf`, which is false for NaN"),
     (&["PI", "Pi", "M_PI"], "write `pi`"),
     (
         &[
@@ -335,7 +335,7 @@ const VALUE_HELPS: &[(&[&str], &str)] = &[
             "nanpercentile",
             "dropna",
         ],
-        "`filter(\\v: v == v, x)` leaves NaN out, because a NaN is the only number that differs from itself",
+        "write `filter(\\v: v == v, x)` to remove NaN, because only NaN differs from itself",
     ),
 ];
 
@@ -347,9 +347,9 @@ const TYPE_HELPS: &[(&[&str], &str)] = &[
     ),
     (
         &["real"],
-        "`real` is a class of types: for any real type write `a` here and `where a: real` after the result; the default real is `f64`",
+        "`real` is a type class: write `a` here and `where a: real` after the result; the default real is `f64`",
     ),
-    (&["num"], "`num` is a class of types: for any number type write `a` here and `where a: num` after the result"),
+    (&["num"], "`num` is a type class: write `a` here and `where a: num` after the result"),
     (&["Float32", "float32", "single"], "the smaller real is `f32`"),
     (
         &[
@@ -360,13 +360,13 @@ const TYPE_HELPS: &[(&[&str], &str)] = &[
     ),
     (&["Bool", "boolean", "Boolean"], "truth values are `bool`"),
     (&["Complex", "complex"], "there are no complex numbers: use a pair `(f64, f64)`"),
-    (&["str", "string", "String", "char", "text"], "there is no type of text; strings exist for effects and messages"),
+    (&["str", "string", "String", "char", "text"], "there is no type for text; strings exist only for effects and messages"),
     (
         &["Vec", "Vector", "vec", "vector", "List", "list", "Array", "array", "ndarray", "Tensor", "tensor"],
-        "an array is written `[n]f64`, with more axes `[n, m]f64`",
+        "write an array type as `[n]f64`, or `[n, m]f64` with two axes",
     ),
-    (&["Matrix", "matrix", "Mat"], "a matrix is written `[n, m]f64`"),
-    (&["unit", "Unit", "void", "Void"], "the type of no value is `()`"),
+    (&["Matrix", "matrix", "Mat"], "write a matrix type as `[n, m]f64`"),
+    (&["unit", "Unit", "void", "Void"], "the unit type is `()`"),
 ];
 
 /// Foreign modules whose functions need no prefix here.
@@ -463,12 +463,12 @@ pub(super) fn foreign_module_help(module: &str, name: &str, exists: impl Fn(&str
         return None;
     }
     Some(if exists(name) {
-        format!("no module is needed: write `{name}`")
+        format!("write `{name}` without a module")
     } else if let Some(help) = foreign_value_help(name) {
         help
     } else {
         format!(
-            "there is no module `{module}` here; `iverson doc {name}` looks for a name in the language and the library"
+            "module `{module}` does not exist; `iverson doc {name}` searches the language and the library"
         )
     })
 }

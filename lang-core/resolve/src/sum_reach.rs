@@ -65,10 +65,10 @@ impl<'a> Resolver<'a> {
         let names = names.join(", ");
         let message = format!("this is {done} once for every `{names}`");
         let help = format!(
-            "to do it once close the sum before it, `(sum {names}: …) {sign} …`; if every term is meant to have it put the body in parentheses"
+            "to do it once, close the sum before it: `(sum {names}: …) {sign} …`; to keep it in every term, put the body in parentheses"
         );
         let d = Diagnostic::new(Code::W0313, self.tree.exprs[term].span, message)
-            .related(first.name.span.to(last.name.span), "the body of this sum reaches as far right as it can")
+            .related(first.name.span.to(last.name.span), "the body of this sum extends as far right as possible")
             .help(help);
         self.out.diagnostics.push(d);
     }

@@ -14,7 +14,7 @@ impl Resolver<'_> {
     /// Returns the help for `weather.csv` without its quotes.
     pub(super) fn quoted_file_help(&self, stem: &Name, end: &Ident) -> Option<String> {
         let format = DataFormat::by_name(&end.name)?;
-        Some(format!("the name of a file stands in quotes: `\"{stem}.{}\"`", format.name()))
+        Some(format!("write a file name in quotes: `\"{stem}.{}\"`", format.name()))
     }
 
     /// Returns the root of a path and the names between it and the last: the root `np` and `linalg`
@@ -110,9 +110,9 @@ impl Resolver<'_> {
         let known =
             known.or_else(|| library.iter().find(|m| Some(m.as_str()) == suggest::library_counterpart(name)))?;
         Some(match self.import_alias(known) {
-            Some(alias) if alias == *known => format!("`{known}` is the library's module for this: write `{known}.…`"),
+            Some(alias) if alias == *known => format!("the library module for this is `{known}`: write `{known}.…`"),
             Some(alias) => format!("`{known}` is imported as `{alias}`: write `{alias}.…`"),
-            None => format!("`{known}` is a module of the library: `import {known}`"),
+            None => format!("`{known}` is a library module: add `import {known}`"),
         })
     }
 
@@ -166,8 +166,8 @@ impl Resolver<'_> {
     fn qualified_use_help(&self, module: &ModuleName, name: &Name) -> String {
         let condition = foreign_names::condition_suffix(&format!("{module}.{name}"));
         match self.import_alias(module) {
-            Some(alias) => format!("it is in the library: write `{alias}.{name}`{condition}"),
-            None => format!("it is in the library: `import {module}`, then write `{module}.{name}`{condition}"),
+            Some(alias) => format!("the library defines it: write `{alias}.{name}`{condition}"),
+            None => format!("the library defines it: add `import {module}`, then write `{module}.{name}`{condition}"),
         }
     }
 
@@ -175,16 +175,16 @@ impl Resolver<'_> {
     pub(super) fn missing_member_help(&self, qualifier: &Ident, module: &ModuleName, name: &Name) -> Option<String> {
         if let Some(own) = self.name_by_foreign_name(module, name) {
             let condition = foreign_names::condition_suffix(&format!("{module}.{own}"));
-            return Some(format!("it is called `{}.{own}` here{condition}", qualifier.name));
+            return Some(format!("its name here is `{}.{own}`{condition}", qualifier.name));
         }
         if self.env.top_level_type(module, name).is_some_and(|ty| ty.module == *module) {
             return Some(format!(
-                "`{}.{name}` is a type: its values are made by constructors, or written out as records",
+                "`{}.{name}` is a type: create a value with a constructor or as a record",
                 qualifier.name
             ));
         }
         if self.global_meaning(name).is_some() {
-            return Some(format!("no module is needed: write `{name}`"));
+            return Some(format!("write `{name}` without a module"));
         }
         let near =
             self.env.closest_value(module, name, &|n| self.defines_value(module, n)).map(suggest::suggestion_text);
@@ -198,15 +198,14 @@ impl Resolver<'_> {
     pub(super) fn undefined_value_help(&self, name: &Name) -> Option<String> {
         if self.current_let_name.as_ref() == Some(name) {
             return Some(format!(
-                "a `let` does not see the name that it binds; a running value is `scan {name} = init for i < n: e`, \
-                 and a function of itself is a `def`"
+                "a `let` cannot use its own name; write `scan {name} = init for i < n: e` for a running value, or a `def` for recursion"
             ));
         }
         if let Some(help) = self.unknown_size_help(name) {
             return Some(help);
         }
         if self.env.imported_module(self.module, name).is_some() {
-            return Some(format!("`{name}` is a module; what it defines is written `{name}.…`"));
+            return Some(format!("`{name}` is a module; write `{name}.…` for its definitions"));
         }
         let there = |m: &ModuleName| self.env.top_level_value(m, name).is_some_and(|v| owning_item(&v).module == *m);
         if let Some(help) = self.imported_name_help(name, there) {
@@ -223,7 +222,7 @@ impl Resolver<'_> {
             (None, None) => {}
         }
         if self.env.top_level_type(self.module, name).is_some() {
-            return Some(format!("`{name}` is a type; a value is made by a constructor or written out"));
+            return Some(format!("`{name}` is a type; create a value with a constructor or a literal"));
         }
         let near = self.env.closest_value(self.module, name, &|_| true).map(Name::from);
         let language = suggest::closest_language_name(name).map(Name::from);
@@ -233,7 +232,7 @@ impl Resolver<'_> {
     /// Returns the help for a name in an imported module, under the local name of that module.
     pub(super) fn imported_name_help(&self, name: &Name, there: impl Fn(&ModuleName) -> bool) -> Option<String> {
         let (alias, _) = self.env.imports(self.module).into_iter().find(|(_, module)| there(module))?;
-        Some(format!("it stands in a module that is imported: write `{alias}.{name}`"))
+        Some(format!("an imported module defines it: write `{alias}.{name}`"))
     }
 }
 

@@ -49,7 +49,7 @@ impl UnnamedExtentSearch<'_> {
                     match arg {
                         TypeArg::Type(t) => self.search_type(*t, None, false),
                         TypeArg::Size(size) => self.record_unnamed(size, path, |p| {
-                            format!("it is the extent of an array in `{p}`: `len(…)` of that array is its value")
+                            format!("it is the extent of an array in `{p}`: its value is `len(…)` of that array")
                         }),
                     }
                 }
@@ -83,8 +83,8 @@ impl UnnamedExtentSearch<'_> {
                 .collect();
             let names = names.join(", ");
             self.record_unnamed(size, path, |p| match whole {
-                true => format!("`let [{names}] {p}: … = …` gives the extent a name"),
-                false => format!("`let [{names}] x = {p}` gives the extent a name"),
+                true => format!("name the extent with `let [{names}] {p}: … = …`"),
+                false => format!("name the extent with `let [{names}] x = {p}`"),
             });
         }
     }
@@ -92,9 +92,9 @@ impl UnnamedExtentSearch<'_> {
     fn record_unnamed(&mut self, size: &SizeExpr, path: Option<&str>, help: impl FnOnce(&str) -> String) {
         let SizeExpr::Unknown(name) = size else { return };
         let help = match path {
-            Some(path) => format!("`?{}` in the type of a `let` is known there only; {}", name.name, help(path)),
+            Some(path) => format!("`?{}` is known only in the type of that `let`; {}", name.name, help(path)),
             None => format!(
-                "`?{}` in the type of a `let` is known there only; `let [{0}] x = …` names the extent of an array",
+                "`?{}` is known only in the type of that `let`; name the extent of an array with `let [{0}] x = …`",
                 name.name
             ),
         };

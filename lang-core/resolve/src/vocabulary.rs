@@ -110,7 +110,7 @@ fn scalar_type_doc(scalar: Scalar) -> &'static str {
     match scalar {
         Scalar::F64 => "Real numbers of 64 bits, the type of a literal such as 1.5.",
         Scalar::F32 => "Real numbers of 32 bits. f32(x) converts.",
-        Scalar::I64 => "Integers of 64 bits, which wrap. i64(x) converts a real towards zero.",
+        Scalar::I64 => "Integers of 64 bits, whose arithmetic wraps. i64(x) rounds a real towards zero.",
         Scalar::Bool => "true or false.",
     }
 }
@@ -123,23 +123,23 @@ fn binder_doc(binder: BinderKind) -> (&'static str, &'static str) {
                 concat!($word, " i < n: e, ", $word, " i < n if p: e"),
                 concat!(
                     $meaning,
-                    " The range is i < n, i in a..b, or i alone where it indexes an array in e.\n",
-                    "The body e reaches as far right as it can: close it with ( … )."
+                    " The range is i < n, i in a..b, or i alone if it indexes an array in e.\n",
+                    "The body e extends as far right as possible; enclose it in ( … ) to end it."
                 ),
             )
         };
     }
     match binder {
         BinderKind::For => ("for i < n: e", "The array of the values of e; for i < n, j < m: e has two axes."),
-        BinderKind::Sum => reduction!("sum", "The sum of the values of e; 0 over nothing."),
-        BinderKind::Prod => reduction!("prod", "The product of the values of e; 1 over nothing."),
-        BinderKind::Max => reduction!("max", "The greatest value of e. With commas, max(a, b), the greater of two."),
-        BinderKind::Min => reduction!("min", "The least value of e. With commas, min(a, b), the lesser of two."),
+        BinderKind::Sum => reduction!("sum", "The sum of the values of e; 0 over an empty range."),
+        BinderKind::Prod => reduction!("prod", "The product of the values of e; 1 over an empty range."),
+        BinderKind::Max => reduction!("max", "The greatest value of e. With commas, max(a, b) is the greater of two."),
+        BinderKind::Min => reduction!("min", "The least value of e. With commas, min(a, b) is the lesser of two."),
         BinderKind::Argmax => reduction!("argmax", "The first index where e is greatest."),
         BinderKind::Argmin => reduction!("argmin", "The first index where e is least."),
-        BinderKind::Any => reduction!("any", "Does e hold for some index?"),
-        BinderKind::All => reduction!("all", "Does e hold for every index?"),
-        BinderKind::Rel => ("rel i < n, j < m: p", "The relation of the indices where p holds."),
+        BinderKind::Any => reduction!("any", "Whether e holds for some index."),
+        BinderKind::All => reduction!("all", "Whether e holds for every index."),
+        BinderKind::Rel => ("rel i < n, j < m: p", "The relation of the indices for which p holds."),
     }
 }
 
@@ -149,31 +149,31 @@ fn keyword_doc(word: Word) -> (&'static str, &'static str) {
         Word::Def => ("def f(x: [n]f64) -> f64 = e", "Defines a function."),
         Word::Let | Word::In => ("let x = e in e2", "Names a value; let x = e at the top level has no in."),
         Word::If | Word::Then | Word::Else => {
-            ("if c then a else b", "A choice; both branches are there and have one type.")
+            ("if c then a else b", "A conditional; it needs both branches, with the same type.")
         }
-        Word::Match => ("match e { p: a, q: b }", "A choice by patterns."),
+        Word::Match => ("match e { p: a, q: b }", "A choice by pattern matching."),
         Word::Fold => ("fold acc = init for i < n: e", "The last value of acc, which is e after each i."),
         Word::Yield => (
             "fold acc = init for i < n: e yield e2",
-            "The last value of acc and the array of the values of e2, in which acc is that before the step.",
+            "The last value of acc, and the array of the values of e2, which sees acc before the step.",
         ),
-        Word::Scan => ("scan acc = init for i < n: e", "All values of acc, the first one too."),
-        Word::Loop | Word::While => ("loop acc = init while c: e", "The first value of acc where c does not hold."),
+        Word::Scan => ("scan acc = init for i < n: e", "All values of acc, including the first."),
+        Word::Loop | Word::While => ("loop acc = init while c: e", "The first value of acc for which c is false."),
         Word::Checkpoint => (
             "checkpoint k: fold acc = init for i < n: e",
-            "The same fold, scan or loop, of which the gradient keeps every k-th state alone; without k every √n-th.",
+            "The same fold, scan or loop; its gradient keeps only every k-th state, or every √n-th without k.",
         ),
         Word::With => {
-            ("x with [i] = e", "The array x but for one element; r with a = e the record r but for one field.")
+            ("x with [i] = e", "The array x with one element replaced; r with a = e replaces a field of the record r.")
         }
-        Word::Do => ("do e", "Evaluates e when the file is run, and shows its value."),
+        Word::Do => ("do e", "Evaluates e when the file runs, and prints its value."),
         Word::Import | Word::As => {
-            ("import linalg, import \"./file.iv\" as m", "Brings in a module, whose names are linalg.f.")
+            ("import linalg, import \"./file.iv\" as m", "Imports a module, whose names are written linalg.f.")
         }
         Word::Type => ("type T = A(f64) | B", "Defines a type."),
         Word::For => binder_doc(BinderKind::For),
         Word::By => ("for i in a..b by s: e", "The indices a, a + s, a + 2 * s and so on, below b."),
-        Word::Where => ("def f(x: a) -> a where a: num", "What a type may be: num for numbers, real for f64 and f32."),
+        Word::Where => ("def f(x: a) -> a where a: num", "Constrains a type parameter: num for numbers, real for f64 and f32."),
         Word::True | Word::False => ("true, false", "The two values of bool."),
     }
 }

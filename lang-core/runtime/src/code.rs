@@ -153,17 +153,17 @@ pub trait Host {
         ty: &Type,
     ) -> Result<Value, Refusal> {
         let _ = (item, span, file, options, ty);
-        Err(Refusal::new(ErrorCode::E0510, "there are no files to load from here"))
+        Err(Refusal::new(ErrorCode::E0510, "this environment cannot load files"))
     }
     /// Writes a value to a data file, for the `save` at this place.
     fn save(&mut self, item: &GlobalName, span: Span, value: &Value, file: &str) -> Result<(), Refusal> {
         let _ = (item, span, value, file);
-        Err(Refusal::new(ErrorCode::E0510, "there are no files to save to here"))
+        Err(Refusal::new(ErrorCode::E0510, "this environment cannot save files"))
     }
     /// Draws a figure, for the `plot` at this place.
     fn plot(&mut self, item: &GlobalName, span: Span, figure: &Figure) -> Result<(), Refusal> {
         let _ = (item, span, figure);
-        Err(Refusal::new(ErrorCode::E0510, "there is nothing to draw on here"))
+        Err(Refusal::new(ErrorCode::E0510, "this environment cannot draw plots"))
     }
 }
 

@@ -89,11 +89,11 @@ impl FailureSite<'_> {
         match why {
             AllocationError::Elements(n) => self.fail(Code::E0508, format!("an array of {n} elements is too large")),
             AllocationError::Bytes(limit) => {
-                self.fail(Code::E0508, format!("the values of this run need more than {} MiB", limit >> 20))
+                self.fail(Code::E0508, format!("the values of this run exceed the memory limit of {} MiB", limit >> 20))
             }
             AllocationError::Planned(bytes, limit) => {
                 let (needed, limit) = (bytes.div_ceil(1 << 20), limit >> 20);
-                let message = format!("this needs {needed} MiB at once, more than the {limit} MiB of a run");
+                let message = format!("this computation needs {needed} MiB at once, but the memory limit is {limit} MiB");
                 self.fail(Code::E0508, message)
             }
         }
@@ -103,7 +103,7 @@ impl FailureSite<'_> {
     /// is a failure rather than a panic so that a defect in the checker cannot crash an editor.
     pub fn internal_error(self, what: &str) -> Box<Failure> {
         let mut failure = self.fail(Code::E0510, format!("internal error: {what}"));
-        failure.help = Some("this is a defect of Iverson, please report it".to_owned());
+        failure.help = Some("this is a bug in Iverson; please report it".to_owned());
         failure
     }
 }

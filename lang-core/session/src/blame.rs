@@ -48,7 +48,7 @@ impl<'f> Blame<'f> {
             return Self { library_function: Some(called), ..own };
         }
         let inner = match failure.label.as_str() {
-            "" => "it fails here, in the library".to_owned(),
+            "" => "fails here, in the library".to_owned(),
             label => format!("in the library: {label}"),
         };
         Self {

@@ -124,39 +124,39 @@ fn cycle_diagnostic(db: &dyn Database, item: ItemInput, tree: &ast::Tree) -> Dia
         ast::Item::Def(def) if def.result.is_none() => {
             let message = format!("the result type of `{}` must be written", def.name.name);
             Diagnostic::new(Code::E0211, def.name.span, message)
-                .label("calls itself, perhaps through others")
+                .label("calls itself, directly or through other definitions")
                 .help("write the type between the parameters and `=`: `def f(x: f64) -> f64 = …`")
         }
         ast::Item::Def(def) => {
             let message = format!("the signature of `{}` depends on itself", def.name.name);
             Diagnostic::new(Code::E0211, def.name.span, message)
-                .help("a size in it is a top-level `let` whose value calls it: make the size a parameter")
+                .help("make the size a parameter, because its top-level `let` calls this definition")
         }
         ast::Item::Type(def) => {
-            let message = format!("`{}` is defined by itself", def.name.name);
+            let message = format!("the definition of `{}` is circular", def.name.name);
             Diagnostic::new(Code::E0109, def.name.span, message)
-                .label("its right side leads back here")
-                .help("only a sum of constructors can hold itself: `type List(a) = Nil | Cons(a, List(a))`")
+                .label("its right side depends on this name")
+                .help("use constructors, because only a sum type can contain itself: `type List(a) = Nil | Cons(a, List(a))`")
         }
         ast::Item::Let(top) => {
             let name = tree.pats[top.pat].span;
             let Some((used, through)) = find_self_use(db, item, tree) else {
-                return Diagnostic::new(Code::E0211, name, "this value is needed to find its own type")
-                    .label("its right side leads back here");
+                return Diagnostic::new(Code::E0211, name, "the type of this value depends on itself")
+                    .label("its right side depends on this name");
             };
             let subject = item.text(db).get(name.range()).filter(|text| !text.contains('\n')).unwrap_or("it");
             let help = match &through {
                 None => {
-                    "give the new value a name of its own, as in `let y = x + 1`; a running value is a `scan` or a `fold`"
+                    "give the new value another name, as in `let y = x + 1`; use `scan` or `fold` to accumulate"
                 }
                 Some(_) => {
-                    "a value is made of values that are there before it: one of them has to do without the others"
+                    "break the cycle, because a value can use only values that do not depend on it"
                 }
             };
             let by = through.map(|name| format!(", through `{name}`")).unwrap_or_default();
             Diagnostic::new(Code::E0211, used, format!("`{subject}` uses itself{by}"))
-                .label("its value is needed here to compute it")
-                .related(name, "it is bound here")
+                .label("this use depends on the value itself")
+                .related(name, "bound here")
                 .help(help)
         }
         ast::Item::Import(_) | ast::Item::Do(_) | ast::Item::DerivativeRule(_) | ast::Item::Error => {
@@ -185,7 +185,7 @@ fn find_self_use(db: &dyn Database, item: ItemInput, tree: &ast::Tree) -> Option
 }
 
 fn too_large_diagnostic(tree: &ast::Tree) -> Diagnostic {
-    Diagnostic::new(Code::E0006, ident_span(tree), "the type is too large when all that it mentions is written out")
+    Diagnostic::new(Code::E0006, ident_span(tree), "the type is too large after expansion")
 }
 
 /// Returns the signatures of the builtins, by their position in [`Builtin::ALL`].

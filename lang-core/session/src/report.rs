@@ -115,7 +115,7 @@ fn import_diagnostic(db: &dyn Database, item: ItemInput) -> Option<Diagnostic> {
     let import = import_at(db, item)?;
     let view = ProgramView::new(db);
     if !view.has_module(&import.module) {
-        let diagnostic = Diagnostic::new(Code::E0102, import.span, format!("there is no module `{}`", import.module));
+        let diagnostic = Diagnostic::new(Code::E0102, import.span, format!("cannot find module `{}`", import.module));
         let written = item.text(db).get(import.span.range()).unwrap_or_default();
         let path = with_file_extension(written.trim_matches('"'));
         let file = relative(item.file(db).module(db), &path);
@@ -126,13 +126,13 @@ fn import_diagnostic(db: &dyn Database, item: ItemInput) -> Option<Diagnostic> {
                     diagnostic.help(whole_file_name_hint(&file)).fix(Fix::replace(import.span, format!("\"{path}\""))),
                 );
             }
-            (false, true) => "the path is relative to the file that imports".to_owned(),
+            (false, true) => "write the path relative to the importing file".to_owned(),
             (false, false) => {
                 let library: Vec<String> =
                     LIBRARY.iter().filter(|m| m.0 != PRELUDE).map(|m| format!("`{}`", m.0)).collect();
                 let near = did_you_mean(&import.module, LIBRARY.iter().map(|m| m.0));
                 format!(
-                    "{}the library has {}; a file beside this one is imported by `import \"./{}.iv\"`",
+                    "{}the library has {}; to import a file in the same folder, write `import \"./{}.iv\"`",
                     near.map(|near| format!("{near} ")).unwrap_or_default(),
                     library.join(", "),
                     import.module
@@ -145,9 +145,9 @@ fn import_diagnostic(db: &dyn Database, item: ItemInput) -> Option<Diagnostic> {
     import_path_exists(db, own, &import.module).then(|| {
         let message = match import.module == *own {
             true => "this module imports itself".to_owned(),
-            false => format!("`{}` imports this module, perhaps through others", import.module),
+            false => format!("`{}` imports this module, directly or through other modules", import.module),
         };
-        Diagnostic::new(Code::E0103, import.span, message).help("move what both need into a third module")
+        Diagnostic::new(Code::E0103, import.span, message).help("move the shared definitions into a third module")
     })
 }
 
@@ -160,7 +160,7 @@ pub fn with_file_extension(path: &str) -> String {
 /// Returns the hint for an import whose file exists under the name with the ending.
 #[must_use]
 pub fn whole_file_name_hint(file: &str) -> String {
-    format!("the file is called `{file}`, and an import has the whole name of a file in quotes")
+    format!("the file is `{file}`; write the whole file name in quotes")
 }
 
 /// Returns the import that an item is. It queries only items of that kind.
@@ -184,7 +184,7 @@ fn duplicate_definitions(db: &dyn Database, module: &ModuleInput) -> Vec<Diagnos
         let what = again.namespace.describe(&again.name);
         let mut diagnostic = Diagnostic::new(Code::E0104, place(again), format!("{what} is defined twice"));
         let module = Some(file.module(db).clone());
-        diagnostic.related.push(RelatedLabel { span: place(first), message: "first here".to_owned(), module });
+        diagnostic.related.push(RelatedLabel { span: place(first), message: "first defined here".to_owned(), module });
         diagnostic
     };
     twice.iter().map(report).collect()

@@ -151,7 +151,7 @@ impl NotShownReason {
         Some(match self {
             Self::NoCoreForm(why) => why.reason.phrase().to_owned(),
             Self::NoText(why) => why.phrase().to_owned(),
-            Self::TooManyParts => "it has many parts, each with its own".to_owned(),
+            Self::TooManyParts => "too many parts".to_owned(),
             Self::NotReal => return None,
         })
     }

@@ -120,15 +120,15 @@ impl NoTextReason {
     #[must_use]
     pub fn phrase(self) -> &'static str {
         match self {
-            Self::UnknownConstructor => "a constructor that only a call tells",
+            Self::UnknownConstructor => "a constructor that only a call determines",
             Self::BooleanSum => "a sum of truth values",
-            Self::Loop => "a loop or an update",
-            Self::SortingPermutation => "positions in an order",
-            Self::UnimportedName => "a name that this module does not have",
-            Self::TopLevelComponent => "a part of a record at the top level",
+            Self::Loop => "a loop or an array update",
+            Self::SortingPermutation => "a sorting permutation",
+            Self::UnimportedName => "a name that this module does not import",
+            Self::TopLevelComponent => "a component of a top-level record",
             Self::HigherDerivative => "a call of a second derivative",
-            Self::TooLarge => "too much for a page",
-            Self::InternalError => "something that has no text",
+            Self::TooLarge => "a text that is too long",
+            Self::InternalError => "an expression without a text form",
         }
     }
 }

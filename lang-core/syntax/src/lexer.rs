@@ -18,7 +18,7 @@ pub const COMMENT_HELP: &str = "a comment begins with `--`";
 
 /// The help text for comments and documentation, used for a triple-quoted text.
 pub(super) const DOCSTRING_HELP: &str =
-    "a comment begins with `--`, and one that documents a definition with `--|`, on the lines before it";
+    "a comment begins with `--`; documentation begins with `--|`, on the lines above its definition";
 
 /// A lexical token.
 #[derive(Clone, PartialEq, Debug)]
@@ -97,7 +97,7 @@ const MAX_DIAGNOSTICS: usize = 256;
 pub fn lex(text: &str) -> LexedText {
     let mut out = LexedText::default();
     if text.len() > MAX_TEXT_BYTES {
-        let message = format!("the text has {} MiB, more than {} MiB", text.len() >> 20, MAX_TEXT_BYTES >> 20);
+        let message = format!("the text has {} MiB, but the limit is {} MiB", text.len() >> 20, MAX_TEXT_BYTES >> 20);
         out.diagnostics.push(
             Diagnostic::new(Code::E0008, Span::new(0, 0), message)
                 .help("read large data with `load` instead of writing it into the program"),
@@ -278,14 +278,14 @@ impl<'a> Lexer<'a> {
             if self.peek_byte(1).is_ascii_digit() {
                 real = true;
                 if self.offset == start {
-                    wrong = Some(("a number does not begin with a point", "write a `0` before the point"));
+                    wrong = Some(("a number must not begin with a decimal point", "write a `0` before the point"));
                 }
                 self.offset += 1;
                 self.take_while(digits);
             } else if !self.remaining_text().chars().nth(1).is_some_and(is_name_start) {
                 real = true;
                 self.offset += 1;
-                wrong = Some(("a number does not end with a point", "write a `0` after the point, as in `2.0`"));
+                wrong = Some(("a number must not end with a decimal point", "write a `0` after the point, as in `2.0`"));
             }
         }
         if !position && matches!(self.peek_byte(0), b'e' | b'E') {
@@ -296,17 +296,17 @@ impl<'a> Lexer<'a> {
                 self.take_while(digits);
             } else if sign == 1 {
                 self.offset += 2;
-                wrong = Some(("the exponent has no digits", "write it as in `1e-14`"));
+                wrong = Some(("the exponent has no digits", "write the exponent as in `1e-14`"));
             }
         }
         let text = self.text.get(start..self.offset).unwrap_or_default();
         let tail = self.take_while(is_name_continue);
         if text == "0" && tail.starts_with(['x', 'b', 'o']) {
-            wrong = Some(("numbers are written in decimal", "write the decimal value"));
+            wrong = Some(("a number must be decimal", "write the decimal value"));
         } else if !tail.is_empty() {
-            wrong = Some(("letters follow a number directly", "a product is written with `*`, as in `2 * x`"));
+            wrong = Some(("a letter must not directly follow a number", "write a product with `*`, as in `2 * x`"));
         } else if text.ends_with('_') {
-            wrong = Some(("a number does not end with `_`", "`_` stands between digits, as in `1_000`"));
+            wrong = Some(("a number must not end with `_`", "use `_` only between digits, as in `1_000`"));
         }
         if let Some((message, help)) = wrong {
             self.report(Code::E0004, start, message, help);
@@ -315,7 +315,7 @@ impl<'a> Lexer<'a> {
         let token = if real {
             let value = plain.trim_end_matches("e-").trim_end_matches("e+").parse().unwrap_or(0.0);
             if f64::is_infinite(value) {
-                self.report(Code::E0004, start, "the number is too large for f64", "infinity is written `inf`");
+                self.report(Code::E0004, start, "the number is too large for f64", "write infinity as `inf`");
             }
             Token::Float(value)
         } else {
@@ -323,7 +323,7 @@ impl<'a> Lexer<'a> {
             let limit = (1u64 << 63) - u64::from(!negated);
             let value = plain.parse().ok().filter(|value| *value <= limit);
             if value.is_none() && wrong.is_none() {
-                let help = "the largest is 9223372036854775807; a real number has a point or an exponent";
+                let help = "the maximum is 9223372036854775807; write a real number with a decimal point or an exponent";
                 self.report(Code::E0004, start, "the number is too large for i64", help);
             }
             Token::Int(value.unwrap_or(0))
@@ -346,7 +346,7 @@ impl<'a> Lexer<'a> {
                 _ => {
                     // In other languages, three quotes open a multi-line text.
                     let triple = start.checked_sub(2).and_then(|at| self.text.get(at..start)) == Some("\"\"");
-                    let help = if triple { DOCSTRING_HELP } else { "a string ends on its line" };
+                    let help = if triple { DOCSTRING_HELP } else { "a string must end on the line where it begins" };
                     self.report(Code::E0005, start, "the string has no closing `\"`", help);
                     return self.push(Token::Error, start);
                 }
@@ -366,7 +366,7 @@ impl<'a> Lexer<'a> {
             '"' | '\\' => value.push(c),
             _ => {
                 let help = r#"the escapes are `\n`, `\t`, `\"` and `\\`"#;
-                self.report(Code::E0003, start, format!("`\\{c}` stands for nothing"), help);
+                self.report(Code::E0003, start, format!("unknown escape `\\{c}`"), help);
                 value.push(c);
             }
         }
@@ -405,15 +405,15 @@ impl<'a> Lexer<'a> {
         };
         let single = self.offset == start + first.len_utf8();
         let message = match (first, foreign_char_help(first)) {
-            ('~', _) if !single => "`~=` is outside the language".to_owned(),
-            (_, None) if !single => "these characters are outside the language".to_owned(),
-            (c, None) if c.is_control() => "this character is outside the language".to_owned(),
-            (c, _) => format!("`{c}` is outside the language"),
+            ('~', _) if !single => "invalid operator `~=`".to_owned(),
+            (_, None) if !single => "invalid characters".to_owned(),
+            (c, None) if c.is_control() => "invalid character".to_owned(),
+            (c, _) => format!("invalid character `{c}`"),
         };
         let help = match (first, single) {
-            ('~', false) => Some("not equal is written `!=`"),
+            ('~', false) => Some("write `!=` for inequality"),
             ('@', true) => Some(
-                "a matrix product is written `for i, j: (sum k: a[i, k] * b[k, j])`, with a vector `for i: (sum j: a[i, j] * x[j])`",
+                "write a matrix product as `for i, j: (sum k: a[i, k] * b[k, j])`, a matrix-vector product as `for i: (sum j: a[i, j] * x[j])`",
             ),
             _ => foreign_char_help(first),
         };
@@ -445,11 +445,11 @@ fn is_recognised(c: char) -> bool {
 /// Returns the help text for a character that has a meaning in other languages.
 fn foreign_char_help(c: char) -> Option<&'static str> {
     match c {
-        '&' => Some("and is written `&&`; bits of integers are combined with `bit_and`"),
-        '~' => Some("not is written `!`; the bits of an integer are flipped with `bit_not`"),
+        '&' => Some("write `&&` for logical and, `bit_and` for bitwise and"),
+        '~' => Some("write `!` for logical not, `bit_not` for bitwise not"),
         '#' => Some(COMMENT_HELP),
-        '¹' | '²' | '³' => Some("a power is written `^`, as in `x^2`"),
-        _ if is_quote(c) => Some("strings stand between double quotes: `\"text\"`"),
+        '¹' | '²' | '³' => Some("write a power with `^`, as in `x^2`"),
+        _ if is_quote(c) => Some("enclose a string in double quotes: `\"text\"`"),
         _ => None,
     }
 }

@@ -134,8 +134,8 @@ impl<'a> TypeLowering<'a> {
             Some(TypeRes::Global(global)) => self.lower_applied_type(&global.clone(), args, span),
             Some(TypeRes::Size(_)) => {
                 self.diagnostics.push(
-                    Diagnostic::new(Code::E0108, span, format!("`{}` is a size, and a type is wanted here", name.name))
-                        .help("sizes stand in brackets: `[n]f64`"),
+                    Diagnostic::new(Code::E0108, span, format!("`{}` is a size, but a type is expected here", name.name))
+                        .help("write sizes in brackets: `[n]f64`"),
                 );
                 Type::Error
             }
@@ -154,7 +154,7 @@ impl<'a> TypeLowering<'a> {
         if info.params.len() != args.len() {
             let (wanted, there) = (argument_count(info.params.len()), found_count(args.len()));
             let names: Vec<&str> = info.params.iter().map(|p| p.0.as_str()).collect();
-            let mut d = Diagnostic::new(Code::E0201, span, format!("the type `{global}` takes {wanted}, and {there}"));
+            let mut d = Diagnostic::new(Code::E0201, span, format!("the type `{global}` expects {wanted}, {there}"));
             if !names.is_empty() {
                 d = d.help(format!("write `{global}({})`", names.join(", ")));
             }
@@ -197,7 +197,7 @@ impl<'a> TypeLowering<'a> {
                     self.diagnostics.push(Diagnostic::new(
                         Code::E0108,
                         self.tree.types[*t].span,
-                        format!("a type stands where `{of}` wants the size `{param}`"),
+                        format!("this is a type, but `{of}` expects the size `{param}`"),
                     ));
                     GenericArg::Size(self.mark_unknown_size())
                 }
@@ -208,7 +208,7 @@ impl<'a> TypeLowering<'a> {
                 self.diagnostics.push(Diagnostic::new(
                     Code::E0108,
                     self.tree.size_span(size),
-                    format!("a size stands where `{of}` wants the type `{param}`"),
+                    format!("this is a size, but `{of}` expects the type `{param}`"),
                 ));
                 GenericArg::Type(Type::Error)
             }
@@ -252,7 +252,7 @@ impl<'a> TypeLowering<'a> {
             _ => {}
         }
         let d = Diagnostic::new(Code::E0309, span, "only an `i64` can be a size");
-        let of_sizes = "a size is a number, an `i64` or a size parameter, or `+ - * // %` of these";
+        let of_sizes = "write a number, an `i64`, a size parameter, or `+ - * // %` of these";
         let Some((param, ty)) = self.def_param(res) else {
             self.diagnostics.push(d.help(of_sizes));
             return self.mark_unknown_size();
@@ -264,7 +264,7 @@ impl<'a> TypeLowering<'a> {
         let told =
             self.diagnostics.iter().any(|d| d.code == Code::E0309 && d.related.iter().any(|l| l.span == param.span));
         if !unread && !told {
-            let label = format!("as a size this would be `{}: i64`", param.name);
+            let label = format!("to use it as a size, write `{}: i64`", param.name);
             self.diagnostics.push(d.related(param.span, label).help(of_sizes));
         }
         self.mark_unknown_size()
@@ -318,7 +318,7 @@ impl<'a> TypeLowering<'a> {
                         }
                         BinOp::Div => {
                             self.diagnostics.push(
-                                Diagnostic::new(Code::E0205, node.span, "`/` divides reals, and a size is an integer")
+                                Diagnostic::new(Code::E0205, node.span, "`/` divides reals, but a size is an integer")
                                     .help("`//` divides integers and rounds down"),
                             );
                             return self.mark_unknown_size();
@@ -344,7 +344,7 @@ impl<'a> TypeLowering<'a> {
             && c >= 1 << 47
         {
             self.diagnostics.push(
-                Diagnostic::new(Code::E0308, node.span, "this size is too large").help("extents stay below 2^47"),
+                Diagnostic::new(Code::E0308, node.span, "this size is too large").help("extents must be below 2^47"),
             );
             return self.mark_unknown_size();
         }
@@ -354,7 +354,7 @@ impl<'a> TypeLowering<'a> {
     fn report_not_a_size(&mut self, span: Span) -> Poly {
         self.diagnostics.push(
             Diagnostic::new(Code::E0309, span, "this cannot be a size")
-                .help("a size is a number, an `i64` or a size parameter, or `+ - * // %` of these; bind other values by `let` first"),
+                .help("write a number, an `i64`, a size parameter, or `+ - * // %` of these; bind other values with `let` first"),
         );
         self.mark_unknown_size()
     }
@@ -362,8 +362,8 @@ impl<'a> TypeLowering<'a> {
 
 /// Builds the diagnostic for an extent `?k` in a position where no value determines it.
 pub(super) fn unknown_extent_error(name: &Name, span: Span) -> Diagnostic {
-    Diagnostic::new(Code::E0309, span, format!("an unknown extent `?{name}` may stand only in a result"))
-        .help("in a parameter write the size as a name: it is solved from the argument")
+    Diagnostic::new(Code::E0309, span, format!("an unknown extent `?{name}` is allowed only in a result"))
+        .help("in a parameter, write the size as a name, because the argument determines it")
 }
 
 /// Instantiates the body of a type definition: `args[k]` replaces `Type::Param(k)` and
@@ -517,16 +517,16 @@ fn unsolvable_sizes(
         });
         // Sizes that depend on each other are one mistake.
         if in_params && let Some(first) = diagnostics.iter_mut().find(|d| d.code == Code::E0301) {
-            first.related.push(RelatedLabel { span, message: format!("nor can `{name}`"), module: None });
+            first.related.push(RelatedLabel { span, message: format!("`{name}` cannot be inferred either"), module: None });
             continue;
         }
         diagnostics.push(if in_params {
-            Diagnostic::new(Code::E0301, span, format!("the size `{name}` cannot be solved from the arguments"))
-                .label("occurs only inside products, quotients or together with other unsolved sizes")
-                .help(format!("pass it: add the parameter `{name}: i64`"))
+            Diagnostic::new(Code::E0301, span, format!("the size `{name}` cannot be inferred from the arguments"))
+                .label("it occurs only in products, in quotients, or with other uninferred sizes")
+                .help(format!("add the parameter `{name}: i64`"))
         } else {
             Diagnostic::new(Code::E0302, span, format!("the size `{name}` occurs only in the result")).help(format!(
-                "pass it as the parameter `{name}: i64`, or write `?{name}` if it is known only when the program runs"
+                "add the parameter `{name}: i64`, or write `?{name}` if the size is known only at run time"
             ))
         });
     }
@@ -542,8 +542,8 @@ fn unsolvable_sizes(
             // The misspelt name is the place to edit.
             if size.span != d.span {
                 let span = std::mem::replace(&mut d.span, size.span);
-                d.label = format!("another size than `{}`", size.intended_name);
-                d.related.push(RelatedLabel { span, message: "the size stands here".to_owned(), module: None });
+                d.label = format!("this is not the size `{}`", size.intended_name);
+                d.related.push(RelatedLabel { span, message: "the size occurs here".to_owned(), module: None });
             }
         }
     }
@@ -563,7 +563,7 @@ pub(super) struct MisspeltSize {
 impl MisspeltSize {
     /// Returns the help text for a mismatch of sizes that it may explain.
     pub(super) fn help(&self) -> String {
-        format!("`{}` is a size of its own here; did you mean `{}`?", self.name, self.intended_name)
+        format!("`{}` is a separate size here; did you mean `{}`?", self.name, self.intended_name)
     }
 }
 
@@ -633,7 +633,7 @@ pub fn lower_type_item(tree: &Tree, resolved: &Resolved, env: &dyn TypeEnv) -> (
                             lower.diagnostics.push(Diagnostic::new(
                                 Code::E0108,
                                 tree.size_span(size),
-                                "a size stands where the type of a constructor's argument is wanted",
+                                "this is a size, but the argument of a constructor must be a type",
                             ));
                             Type::Error
                         }

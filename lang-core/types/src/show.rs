@@ -136,8 +136,8 @@ pub(super) fn argument_count(n: usize) -> String {
 /// Returns the actual number of arguments in words.
 pub(super) fn found_count(n: usize) -> String {
     match n {
-        0 => "none stands here".to_owned(),
-        1 => "1 stands here".to_owned(),
-        n => format!("{n} stand here"),
+        0 => "found none".to_owned(),
+        1 => "found 1".to_owned(),
+        n => format!("found {n}"),
     }
 }

@@ -175,11 +175,9 @@ impl BenchReport {
     /// Describes the certificate, and whether the times contradict it.
     fn comparison(&self) -> String {
         let Some(certified) = self.certified.as_ref().filter(|_| self.ratio().is_some()) else { return String::new() };
-        let mut text = format!("the certificate: {}\n", certified.verdict);
+        let mut text = format!("certificate: {}\n", certified.verdict);
         if self.contradicts_certificate() == Some(true) {
-            text += "the times disagree with the certificate by a factor of more than 3: it counts operations, and \
-                     the gradient takes longer for each of them. `iverson show loops` shows which loops run as kernels; \
-                     the others are run step by step.\n";
+            text += "the measured ratio exceeds the certified one by a factor of more than 3: the certificate counts operations, but the gradient takes longer for each of them. `iverson show loops` shows which loops run as kernels; the others run step by step.\n";
         }
         text
     }
@@ -187,7 +185,7 @@ impl BenchReport {
     fn text(&self, name: &str) -> String {
         let at: Vec<String> = self.sizes.iter().map(|(name, n)| format!("{name} = {n}")).collect();
         let at = if at.is_empty() { String::new() } else { format!(" at {}", at.join(", ")) };
-        let mut rows = vec![["", "compile", "median", "half of the runs", "runs"].map(str::to_owned)];
+        let mut rows = vec![["", "compile", "median", "interquartile range", "runs"].map(str::to_owned)];
         rows.push(self.value.table_row("value"));
         rows.extend(self.gradient.iter().map(|times| times.table_row("gradient")));
         let widths: Vec<usize> = (0..5)

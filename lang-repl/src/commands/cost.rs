@@ -83,8 +83,8 @@ fn render_all_formulas(engine: &Engine, module: &str, out: OutputWriter) -> Stri
 fn missing_definition(engine: &Engine, file: &Path, module: &str) -> Problem {
     let items = engine.database().items(module);
     let first = items.iter().find(|i| i.kind == ItemKind::Def).map_or("DEF", |i| i.name.as_str());
-    let help = format!("name it, as in `iverson cost {} {first} --at …`", files::display_path(file));
-    Problem::new(Code::E0600, "sizes are those of one definition, and none is named").with_help(help)
+    let help = format!("name the definition, as in `iverson cost {} {first} --at …`", files::display_path(file));
+    Problem::new(Code::E0600, "sizes require the name of a definition").with_help(help)
 }
 
 /// The cost of a definition at some sizes.
@@ -129,7 +129,7 @@ fn report_costs(
                         InputSource::Cotangent(_) => "result".to_owned(),
                         _ => format!("`{}`", ssa.vars.name(input.local)),
                     };
-                    let message = format!("there is no {name} of these sizes: its extent {extent} is {n}");
+                    let message = format!("no {name} can have these sizes, because its extent {extent} is {n}");
                     return Err(problem(Code::E0600, message));
                 }
             }
@@ -138,7 +138,7 @@ fn report_costs(
             let counted = || count_cost(&ssa, &at, &|c| module.ssa(c), MAX_COUNTED_TUPLES);
             let bounded = |why| formulas.as_ref().and_then(|formulas| evaluate_upper_bounds(formulas, &at)).ok_or(why);
             let cost = by_formulas.map_or_else(counted, Ok).or_else(bounded).map_err(|why| {
-                problem(Code::E0510, format!("the cost of `{}` is not told: {}", name.name, describe_unknown(why)))
+                problem(Code::E0510, format!("the cost of `{}` is unknown: {}", name.name, describe_unknown(why)))
             })?;
             costs.push((*of, cost));
             plans.push(engine.memory_plan(&ssa, &at));
@@ -188,9 +188,9 @@ fn evaluate_upper_bounds(of: &Formulas, sizes: &HashMap<LocalId, i64>) -> Option
 
 fn describe_unknown(why: UnknownCost) -> &'static str {
     match why {
-        UnknownCost::Extent => "an extent is known to the run alone",
+        UnknownCost::Extent => "an extent is known only at run time",
         UnknownCost::TooMany => "there are too many index tuples to count; try smaller sizes",
-        UnknownCost::Callee => "a definition that it calls has no such form",
+        UnknownCost::Callee => "a definition that it calls has no Tensor SSA form",
     }
 }
 
@@ -223,21 +223,21 @@ pub(crate) fn parse_sizes(signature: &Signature, at: &[String], written: SizeSyn
         if let Some(Err(why)) = &n
             && matches!(why.kind(), IntErrorKind::PosOverflow | IntErrorKind::NegOverflow)
         {
-            let most = format!("there are none below {} or beyond {}", i64::MIN, i64::MAX);
-            return Err(problem(format!("`{item}` is no integer of 64 bits"), most));
+            let most = format!("integers range from {} to {}", i64::MIN, i64::MAX);
+            return Err(problem(format!("`{item}` is not a 64-bit integer"), most));
         }
         let (Some((name, _)), Some(Ok(n))) = (parts, n) else {
-            return Err(problem(format!("`{item}` does not tell a size"), format!("sizes are written {example}")));
+            return Err(problem(format!("`{item}` is not a size"), format!("write sizes as {example}")));
         };
         let place = names.iter().position(|have| *have == name);
         let Some(slot) = place.and_then(|k| sizes.get_mut(k)) else {
             let have =
-                if names.is_empty() { "it has none".to_owned() } else { format!("its sizes: {}", names.join(", ")) };
-            return Err(problem(format!("there is no size `{name}` in the definition"), have));
+                if names.is_empty() { "the definition has no sizes".to_owned() } else { format!("its sizes: {}", names.join(", ")) };
+            return Err(problem(format!("the definition has no size `{name}`"), have));
         };
         let is_extent = signature.sizes.iter().any(|s| s.name == name && s.source == SizeSource::Implicit);
         if n < 0 && is_extent {
-            let help = "it is how many elements there are along an axis: 0 or more".to_owned();
+            let help = "it is the number of elements along an axis, which is 0 or more".to_owned();
             return Err(problem(format!("the size `{name}` cannot be {n}"), help));
         }
         *slot = Some(n);
@@ -246,8 +246,8 @@ pub(crate) fn parse_sizes(signature: &Signature, at: &[String], written: SizeSyn
     if !missing.is_empty() {
         let list = missing.join(", ");
         let what = if written == SizeSyntax::AtOption { "cost" } else { "time" };
-        let message = format!("the {what} depends on sizes that are not told: {list}");
-        return Err(problem(message, format!("tell them: {example}")));
+        let message = format!("the {what} depends on missing sizes: {list}");
+        return Err(problem(message, format!("add the sizes: {example}")));
     }
     Ok(sizes.into_iter().flatten().collect())
 }
@@ -277,7 +277,7 @@ impl CostReport {
         if let [.., (_, adjoint)] = self.costs.as_slice()
             && adjoint.stored_bytes > 0
         {
-            text += &format!("\nthe adjoint keeps at most {} bytes for its reverse\n", adjoint.stored_bytes);
+            text += &format!("\nthe adjoint keeps at most {} bytes for its reverse pass\n", adjoint.stored_bytes);
         }
         if !self.measured.is_empty() {
             let mut rows = vec![["measured", "in", "work", "tests", "iterations"].map(str::to_owned)];

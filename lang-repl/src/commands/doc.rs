@@ -46,10 +46,10 @@ pub(crate) fn show_documentation(
         if let Some(code) = explain::parse_code(name) {
             return explain::show_page(code, out);
         }
-        let mut problem = Problem::new(Code::E0600, format!("there is no documentation of `{name}`"));
+        let mut problem = Problem::new(Code::E0600, format!("no documentation for `{name}`"));
         problem.help = Some(match lookup::nearest_name(engine, here, name) {
             Some(near) => format!("did you mean `{near}`?"),
-            None => "`iverson doc` lists what there is".to_owned(),
+            None => "`iverson doc` lists the modules".to_owned(),
         });
         out.report_failure(&[problem], &engine.sources);
         return Status::Failed;
@@ -81,7 +81,7 @@ fn list_entries(engine: &Engine, here: Option<&ModuleName>, out: OutputWriter) -
     let lines: Vec<(String, String)> = entries.iter().map(|e| (e.name.clone(), e.summary())).collect();
     out.print(&wrap::wrap_page(&two_columns(&lines), show::terminal_width()));
     if here.is_none() {
-        out.print("\nThe words of the language have documentation too, such as `iverson doc grad`.\n");
+        out.print("\nKeywords and operators have documentation too, such as `iverson doc grad`.\n");
     }
     Status::Success
 }

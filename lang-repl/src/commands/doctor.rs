@@ -37,13 +37,13 @@ type BackendStatus = (&'static str, bool, String);
 
 fn backend_statuses(threads: usize) -> [BackendStatus; 3] {
     let cpu = match Jit::new(threads) {
-        Ok(_) => (true, format!("machine code, by {threads} thread{}", if threads == 1 { "" } else { "s" })),
-        Err(why) => (false, format!("there is no machine code for this processor: {why}")),
+        Ok(_) => (true, format!("machine code on {threads} thread{}", if threads == 1 { "" } else { "s" })),
+        Err(why) => (false, format!("no machine code for this processor: {why}")),
     };
     [
-        ("interp", true, "the interpreter, the meaning of every program".to_owned()),
+        ("interp", true, "the reference interpreter, which runs every program".to_owned()),
         ("cpu", cpu.0, cpu.1),
-        ("gpu", false, "not built in yet".to_owned()),
+        ("gpu", false, "not available yet".to_owned()),
     ]
 }
 
@@ -85,9 +85,9 @@ pub(crate) fn run(common: &CommonOptions, out: OutputWriter) -> Status {
     }
     text += match used {
         "cpu" => {
-            "\nFunctions, loops and derivatives run as machine code; what it does not have is the interpreter's.\n"
+            "\nFunctions, loops and derivatives run as machine code; the interpreter runs the rest.\n"
         }
-        _ => "\nPrograms run on the interpreter, and their derivatives as generated, on whole arrays.\n",
+        _ => "\nThe interpreter runs programs; their generated derivatives run on whole arrays.\n",
     };
     out.print(&text);
     Status::Success

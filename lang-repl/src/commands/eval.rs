@@ -64,10 +64,10 @@ fn note_unneeded_errors(errors: &[Problem], engine: &Engine, out: OutputWriter) 
         return;
     }
     for error in errors.iter().take(MOST_LISTED) {
-        let text = format!("this value does not need what is wrong here: {}", error.message);
+        let text = format!("this error does not affect the value: {}", error.message);
         out.note(&report::render_note(&text, error.places.first(), &engine.sources));
     }
     if let Some(more) = errors.len().checked_sub(MOST_LISTED).filter(|more| *more > 0) {
-        out.note(&format!("note: and {more} more such mistakes\n"));
+        out.note(&format!("note: {more} more such errors\n"));
     }
 }

@@ -28,10 +28,10 @@ pub(crate) fn run(code: Option<&str>, engine: &Engine, out: OutputWriter) -> Sta
     match self::parse_code(wanted) {
         Some(code) => show_page(code, out),
         None if is_code_like(wanted) => {
-            let mut problem = Problem::new(Code::E0600, format!("`{wanted}` is no error code"));
+            let mut problem = Problem::new(Code::E0600, format!("`{wanted}` is not an error code"));
             problem.help = Some(match suggest::closest(&wanted.to_uppercase(), Code::ALL.iter().map(|c| c.name())) {
-                Some(near) => format!("did you mean `{near}`? `iverson explain` lists all"),
-                None => "`iverson explain` lists all".to_owned(),
+                Some(near) => format!("did you mean `{near}`? `iverson explain` lists all codes"),
+                None => "`iverson explain` lists all codes".to_owned(),
             });
             out.report_failure(&[problem], &Sources::default());
             Status::Usage

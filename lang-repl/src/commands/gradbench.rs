@@ -86,7 +86,7 @@ pub(crate) fn run(folder: &Path, multithreaded: bool, common: &CommonOptions, ou
             Ok(_) if line.trim_ascii().is_empty() => continue,
             Ok(_) => {}
             Err(e) => {
-                tool.respond(Value::Null, Err(format!("the messages cannot be read: {e}")));
+                tool.respond(Value::Null, Err(format!("cannot read the messages: {e}")));
                 return Status::Failed;
             }
         }
@@ -95,7 +95,7 @@ pub(crate) fn run(folder: &Path, multithreaded: bool, common: &CommonOptions, ou
                 let id = message.get("id").cloned().unwrap_or_default();
                 (id, tool.handle_message(&message))
             }
-            Err(e) => (Value::Null, Err(format!("the message is no JSON: {e}"))),
+            Err(e) => (Value::Null, Err(format!("the message is not JSON: {e}"))),
         };
         tool.respond(id, answer);
     }
@@ -112,7 +112,7 @@ impl GradbenchTool<'_> {
     fn handle_message(&mut self, message: &Value) -> Result<ResponseBody, RequestError> {
         let text = |name: &str| {
             let value = message.get(name).and_then(Value::as_str);
-            value.ok_or_else(|| format!("the message has no `{name}` that is a string"))
+            value.ok_or_else(|| format!("the message has no string `{name}`"))
         };
         match text("kind")? {
             "start" => Ok(ResponseBody::Started { tool: "iverson" }),
@@ -126,7 +126,7 @@ impl GradbenchTool<'_> {
             }
             // The suite's evaluation of a response.
             "analysis" => Ok(ResponseBody::Acknowledged {}),
-            kind => Err(format!("there is no message of kind `{kind}`")),
+            kind => Err(format!("unknown message kind `{kind}`")),
         }
     }
 
@@ -134,7 +134,7 @@ impl GradbenchTool<'_> {
     fn define_module(&mut self, name: &str) -> Result<(), RequestError> {
         self.modules.remove(name);
         if name.is_empty() || name.contains(['/', '\\', '\0']) || name.starts_with('.') {
-            return Err(format!("`{name}` is no name of a module"));
+            return Err(format!("`{name}` is not a module name"));
         }
         let mut engine = Engine::new(self.common, self.out);
         let path = self.folder.join(format!("{name}.iv"));
@@ -171,12 +171,12 @@ impl GradbenchTool<'_> {
         });
         let value = value.map_err(|problems| problems_text(&problems, engine))?;
         if wanted.needs_more(runs.len(), all) {
-            return Err(format!("{MOST_RUNS} runs are the most, and they took {:.3} s", all.as_secs_f64()));
+            return Err(format!("the limit of {MOST_RUNS} runs was reached after {:.3} s", all.as_secs_f64()));
         }
-        let text = show::value_json(&value).ok_or("the value is too large for a text")?;
+        let text = show::value_json(&value).ok_or("the value is too large to print")?;
         // Parsing and printing again keeps the numbers, because `serde_json` is built with
         // `float_roundtrip`.
-        let output: Value = serde_json::from_str(&text).map_err(|e| format!("the value is no JSON: {e}"))?;
+        let output: Value = serde_json::from_str(&text).map_err(|e| format!("the value is not JSON: {e}"))?;
         runs.insert(0, Timing::new("compile", compile));
         Ok(ResponseBody::Evaluated { success: true, output, timings: runs })
     }
@@ -200,7 +200,7 @@ fn arguments_from_json(signature: &Signature, input: &Value) -> Result<Vec<ReadC
         }
         _ if signature.params.len() == 1 => vec![input.clone()],
         _ => {
-            return Err(format!("the function takes {} arguments, and the input is no object", signature.params.len()));
+            return Err(format!("the function takes {} arguments, but the input is not an object", signature.params.len()));
         }
     };
     let read = |value: &Value| {
@@ -258,14 +258,14 @@ impl RunRequirement {
                 .as_u64()
                 .and_then(|runs| usize::try_from(runs).ok())
                 .filter(|runs| (1..=MOST_RUNS).contains(runs))
-                .ok_or_else(|| format!("`min_runs` is {runs}, not a whole number from 1 to {MOST_RUNS}"))?,
+                .ok_or_else(|| format!("`min_runs` is {runs}, but must be an integer from 1 to {MOST_RUNS}"))?,
         };
         let seconds = match input.get("min_seconds") {
             None => 0.0,
             Some(seconds) => seconds
                 .as_f64()
                 .filter(|seconds| *seconds >= 0.0)
-                .ok_or_else(|| format!("`min_seconds` is {seconds}, not a number from 0"))?,
+                .ok_or_else(|| format!("`min_seconds` is {seconds}, but must be a number of at least 0"))?,
         };
         Ok(Self { runs, seconds })
     }

@@ -26,7 +26,7 @@ use crate::types;
 pub(crate) fn unavailable_feature(common: &CommonOptions) -> Option<Problem> {
     if common.backend == BackendChoice::Gpu {
         let problem = Problem::new(Code::E0510, "the gpu backend is not available yet");
-        return Some(problem.with_help("`--backend interp` runs every program; `iverson doctor` tells what there is"));
+        return Some(problem.with_help("`--backend interp` runs every program; `iverson doctor` lists the available backends"));
     }
     (common.precision == Precision::F32).then(|| {
         Problem::new(Code::E0510, "`--precision f32` is not available yet").with_help("write `f32` in the program")
@@ -121,8 +121,8 @@ fn read_arguments(
     let mut problems = Vec::new();
     for argument in arguments {
         let Some((name, text)) = argument.split_once('=') else {
-            let problem = Problem::new(Code::E0600, format!("`{argument}` is no argument"));
-            problems.push(problem.with_help("arguments are written name=value"));
+            let problem = Problem::new(Code::E0600, format!("`{argument}` is not an argument"));
+            problems.push(problem.with_help("write arguments as name=value"));
             continue;
         };
         let position = names.iter().position(|n| *n == name);
@@ -135,7 +135,7 @@ fn read_arguments(
             continue;
         };
         if slot.is_some() {
-            problems.push(Problem::new(Code::E0600, format!("the argument `{name}` is given twice")));
+            problems.push(Problem::new(Code::E0600, format!("duplicate argument `{name}`")));
             continue;
         }
         match read_value(name, text, engine) {
@@ -147,7 +147,7 @@ fn read_arguments(
                     && !text.starts_with('@')
                     && let Some(example) = types::example_literal(ty)
                 {
-                    let help = format!("argument `{name}` is a value of type `{ty}`, written as in `{name}={example}`");
+                    let help = format!("argument `{name}` must have type `{ty}`, as in `{name}={example}`");
                     last.help = Some(last.help.take().map_or_else(|| help.clone(), |own| format!("{own}\n{help}")));
                 }
                 problems.extend(found);
@@ -190,14 +190,14 @@ fn read_value(name: &str, text: &str, engine: &mut Engine) -> Result<ReadContent
     let Some(file) = text.strip_prefix('@') else { return literal::read_literal(text, source) };
     let path = Path::new(file);
     let format = DataFormat::from_path(path).filter(|format| *format != DataFormat::Txt).ok_or_else(|| {
-        let problem = Problem::new(Code::E0600, format!("`{file}` is no data file"));
+        let problem = Problem::new(Code::E0600, format!("`{file}` is not a data file"));
         vec![problem.with_help("data files end in .npy, .npz, .csv, .json or .png")]
     })?;
     let shown = files::display_path(path);
     let unread = |why: Refusal| {
-        let lost = why.message.ends_with("there is no such file");
+        let lost = why.message.ends_with("no such file");
         let problem = Problem::new(why.code, why.message).with_file(shown.clone());
-        vec![if lost { problem.with_help("the name is taken relative to the current directory") } else { problem }]
+        vec![if lost { problem.with_help("paths are relative to the current directory") } else { problem }]
     };
     // A report about JSON shows the place in the file's text.
     let json = format == DataFormat::Json;

@@ -64,7 +64,7 @@ fn fit_record(
             1 => vec![rows],
             0 if rows == 1 => Vec::new(),
             _ => {
-                let message = format!("{} is a column of {rows}, not of type `{ty}`", access.value_phrase());
+                let message = format!("{} is a column of length {rows}, not of type `{ty}`", access.value_phrase());
                 return Err(fitter.content_error(message));
             }
         };
@@ -131,7 +131,7 @@ fn has_header(fitter: &Fitter<'_>, table: &DataTable, access: &AccessPath) -> Fi
                 access.value_phrase(),
                 display_name(text.unwrap_or_default())
             );
-            let advice = "say which: `load(…, header: true)` leaves it out, `load(…, header: false)` reads it";
+            let advice = "use `load(…, header: true)` to skip the line, or `load(…, header: false)` to read it";
             Err(with_help(fitter.content_error(message), advice))
         }
     }
@@ -153,7 +153,7 @@ fn fit_rows(
     fit_shape(fitter, &[extent], &[rows], access)?;
     let scalar = |ty: &&Type| match ty {
         Type::Scalar(scalar) => Ok(*scalar),
-        _ => Err(fitter.content_error(format!("a cell of {} is no `{ty}`", access.value_phrase()))),
+        _ => Err(fitter.content_error(format!("a cell of {} cannot have type `{ty}`", access.value_phrase()))),
     };
     let scalars = types.iter().map(scalar).collect::<FitResult<Vec<_>>>()?;
     let accesses = vec![access.clone(); columns.len()];
@@ -356,11 +356,11 @@ impl ReadNotes {
             let which = access.part_phrase(&column(at));
             match self.missing.get(at) {
                 Some(seen @ CellOccurrences { count: 1, .. }) => {
-                    fitter.warn(format!("{which} has no value in line {}, which makes a NaN", line(seen)));
+                    fitter.warn(format!("{which} has no value in line {}; it is read as NaN", line(seen)));
                 }
                 Some(seen @ CellOccurrences { count: 2.., .. }) => {
                     let (n, line) = (seen.count, line(seen));
-                    fitter.warn(format!("{which} has {n} missing values, first in line {line}, which make NaNs"));
+                    fitter.warn(format!("{which} has {n} missing values, first in line {line}; they are read as NaN"));
                 }
                 _ => {}
             }
@@ -372,7 +372,7 @@ impl ReadNotes {
                 let scalar = Type::Scalar(scalars.get(at).copied().unwrap_or(Scalar::F64));
                 let line = line(seen);
                 fitter.warn(format!(
-                    "{which} has an integer in line {line}{more} that is no exact `{scalar}`; the nearest one is taken"
+                    "{which} has an integer in line {line}{more} that `{scalar}` cannot represent exactly; the nearest value is used"
                 ));
             }
         }
@@ -394,23 +394,23 @@ fn cell_problem(
     let shown: String = text.chars().take(40).collect();
     match why {
         CellRejection::Missing => {
-            let problem = fitter.content_error(format!("{place} has no value, and `{wanted}` is wanted"));
-            with_help(problem, "in a column of reals it would be NaN")
+            let problem = fitter.content_error(format!("{place} has no value; expected `{wanted}`"));
+            with_help(problem, "a column of reals reads a missing value as NaN")
         }
-        CellRejection::TooLarge => fitter.content_error(format!("{place} is {shown}, which no `{wanted}` holds")),
-        CellRejection::NotInteger => fitter.content_error(format!("{place} is {shown}, which is no `{wanted}`")),
+        CellRejection::TooLarge => fitter.content_error(format!("{place} is {shown}, which does not fit in `{wanted}`")),
+        CellRejection::NotInteger => fitter.content_error(format!("{place} is {shown}, which is not a valid `{wanted}`")),
         CellRejection::Boolean => {
             let problem =
-                fitter.content_error(format!("{place} is the truth value `{shown}`, and `{wanted}` is wanted"));
+                fitter.content_error(format!("{place} is the boolean `{shown}`; expected `{wanted}`"));
             let one = if scalar == Scalar::I64 { "1" } else { "1.0" };
             with_help(problem, format!("read it as bool; `[x[i]] * {one}` is 1 where it is true"))
         }
         CellRejection::Number => {
-            let problem = fitter.content_error(format!("{place} is {shown}, and `bool` is wanted"));
+            let problem = fitter.content_error(format!("{place} is {shown}; expected `bool`"));
             with_help(problem, "read it as i64, and compare: `x[i] != 0`")
         }
         CellRejection::Text => {
-            let problem = fitter.content_error(format!("{place} is {shown:?}, and `{wanted}` is wanted"));
+            let problem = fitter.content_error(format!("{place} is {shown:?}; expected `{wanted}`"));
             // The options belong to `load`; arguments of `main` have none.
             match cell_advice(table, text, scalar).filter(|_| fitter.is_load()) {
                 Some(advice) => with_help(problem, advice),
@@ -433,7 +433,7 @@ fn is_date(text: &str) -> bool {
 /// Returns advice on reading a cell that is no number.
 fn cell_advice(table: &DataTable, text: &str, scalar: Scalar) -> Option<String> {
     if is_date(text) {
-        return Some("dates are not read: leave the column out, or write year, month and day as columns".to_owned());
+        return Some("dates are not supported: omit the column, or store year, month and day in separate columns".to_owned());
     }
     let digits = text.contains(|c: char| c.is_ascii_digit());
     let numeral = |c: char| c.is_ascii_digit() || matches!(c, '-' | '+' | '.' | ',' | 'e' | 'E' | '_' | '\'' | ' ');
@@ -442,7 +442,7 @@ fn cell_advice(table: &DataTable, text: &str, scalar: Scalar) -> Option<String> 
     }
     if digits && text.contains([';', '\t', ',']) && text.chars().all(|c| numeral(c) || matches!(c, ';' | '\t')) {
         if let Some(other) = [";", "\t"].into_iter().find(|c| text.contains(*c)) {
-            return Some(format!("if cells stand between others: `load(…, separator: {other:?})`"));
+            return Some(format!("if this character separates cells: `load(…, separator: {other:?})`"));
         }
         if text.matches(',').count() == 1 && !text.contains('.') {
             // If commas separate cells in this table, the advice must keep them as separators.
@@ -450,19 +450,19 @@ fn cell_advice(table: &DataTable, text: &str, scalar: Scalar) -> Option<String> 
             let point = format!("if the comma is a decimal point: `load(…, decimal: \",\"{between})`");
             let thousands = text.split_once(',').is_some_and(|(_, rest)| rest.len() == 3);
             return Some(match thousands {
-                true => format!("{point}; one of thousands is not read: write the number without it"),
+                true => format!("{point}; if it separates thousands, remove it"),
                 false => point,
             });
         }
     }
     if digits && text.chars().all(numeral) {
-        return Some("a number has no separators of thousands".to_owned());
+        return Some("remove the thousands separators".to_owned());
     }
     if scalar == Scalar::Bool {
-        return Some("truth values are written `true` and `false`".to_owned());
+        return Some("write booleans as `true` and `false`".to_owned());
     }
     if !digits && scalar != Scalar::I64 && text.chars().count() <= 12 {
-        return Some(format!("if it stands for a missing value: `load(…, missing: {text:?})`"));
+        return Some(format!("if it means a missing value: `load(…, missing: {text:?})`"));
     }
     None
 }

@@ -48,7 +48,7 @@ fn fit_array(fitter: &mut Fitter<'_>, array: &FileArray, ty: &Type, access: &Acc
     let found = &array.dims;
     if found.len() != dims.len() {
         let message = format!(
-            "{} has {}, its shape is {}, and `{ty}` has {}",
+            "{} has {} (shape {}), but `{ty}` has {}",
             access.value_phrase(),
             axes_phrase(found.len()),
             super::npy::shape_text(found),
@@ -123,7 +123,7 @@ pub(super) fn finished_datum(
             Store::I64(v) => Datum::Int(v.first().copied().unwrap_or_default()),
             Store::Bool(v) => Datum::Bool(v.first().copied().unwrap_or_default()),
             Store::Columns(_) | Store::Boxed(_) => {
-                return Err(fitter.content_error(format!("{} is no number", access.value_phrase())));
+                return Err(fitter.content_error(format!("{} is not a number", access.value_phrase())));
             }
         });
     }
@@ -155,9 +155,9 @@ fn convert_elements(
     let store: Store = match (from, to) {
         (FileElements::Bool(v), Scalar::Bool) => v.into(),
         (from @ FileElements::Bool(_), _) | (from, Scalar::Bool) => {
-            let held = if matches!(from, FileElements::Bool(_)) { "truth values" } else { "numbers" };
+            let held = if matches!(from, FileElements::Bool(_)) { "booleans" } else { "numbers" };
             let name = access.value_phrase();
-            let problem = fitter.content_error(format!("{name} holds {held}, and `{}` is wanted", Type::Scalar(to)));
+            let problem = fitter.content_error(format!("{name} contains {held}; expected `{}`", Type::Scalar(to)));
             return Err(match to {
                 Scalar::Bool => with_help(problem, "read it as i64, and compare: `x[i] != 0`"),
                 Scalar::I64 => with_help(problem, "read it as bool; `[x[i]] * 1` is 1 where it is true"),
@@ -170,7 +170,7 @@ fn convert_elements(
         (FileElements::F64(v), Scalar::F32) => {
             if let Some(at) = v.iter().position(|x| x.is_finite() && (*x as f32).is_infinite()) {
                 let x = v.get(at).copied().unwrap_or_default();
-                return Err(fitter.content_error(format!("{} is {x:?}, which no `f32` holds", element(at))));
+                return Err(fitter.content_error(format!("{} is {x:?}, which does not fit in `f32`", element(at))));
             }
             v.into_iter().map(|x| x as f32).collect::<Vec<_>>().into()
         }
@@ -194,7 +194,7 @@ fn convert_elements(
         (FileElements::U64(v), Scalar::I64) => {
             let at = v.iter().position(|n| i64::try_from(*n).is_err()).unwrap_or_default();
             let n = v.get(at).copied().unwrap_or_default();
-            return Err(fitter.content_error(format!("{} is {n}, which no `i64` holds", element(at))));
+            return Err(fitter.content_error(format!("{} is {n}, which does not fit in `i64`", element(at))));
         }
         (FileElements::F64(v), Scalar::I64) => exact_integers(fitter, v.into_iter(), &element)?.into(),
         (FileElements::F32(v), Scalar::I64) => exact_integers(fitter, v.into_iter().map(f64::from), &element)?.into(),
@@ -215,7 +215,7 @@ fn exact_integers(
         if x.trunc() == x && (-limit..limit).contains(&x) {
             return Ok(n);
         }
-        Err(fitter.content_error(format!("{} is {x:?}, which is no `i64`", element(at))))
+        Err(fitter.content_error(format!("{} is {x:?}, which is not an `i64`", element(at))))
     };
     reals.enumerate().map(one).collect()
 }
@@ -226,7 +226,7 @@ fn warn_rounded(fitter: &mut Fitter<'_>, lost: impl Iterator<Item = bool>, to: S
     if let [first, rest @ ..] = lost.as_slice() {
         let more = if rest.is_empty() { "" } else { ", and others," };
         let which = element(*first);
-        fitter.warn(format!("{which}{more} is no exact `{}`; the nearest one is taken", Type::Scalar(to)));
+        fitter.warn(format!("{which}{more} has no exact `{}`; the nearest value is used", Type::Scalar(to)));
     }
 }
 
@@ -236,9 +236,9 @@ fn fit_archive(fitter: &mut Fitter<'_>, arrays: &[NamedArray], ty: &Type, access
     let given: Vec<&str> = arrays.iter().map(|(name, _)| name.as_str()).collect();
     let names = super::field_names::unique_field_names(&given, "arr");
     if !matches!(ty, Type::Record(_) | Type::Tuple(_)) {
-        let message = format!("{} is arrays with names, not of type `{ty}`", access.value_phrase());
+        let message = format!("{} contains named arrays, which are not of type `{ty}`", access.value_phrase());
         let names: Vec<String> = names.iter().take(10).map(|name| format!("`{}`", display_name(name))).collect();
-        let advice = format!("a record takes the arrays that it names: {}", names.join(", "));
+        let advice = format!("declare a record with fields of these names: {}", names.join(", "));
         return Err(with_help(fitter.content_error(message), advice));
     }
     let mut archive = ArrayArchive { arrays, names, renamed: Vec::new() };
@@ -350,21 +350,21 @@ fn fit_image(fitter: &mut Fitter<'_>, image: &Image, ty: &Type, access: &AccessP
         found.push(image.channels);
     }
     if dims.len() != found.len() {
-        let kind = if image.channels > 1 { "in colour" } else { "grey" };
+        let kind = if image.channels > 1 { "a colour image" } else { "a grey image" };
         let message = format!(
-            "{} is {kind}, its shape {}, and `{ty}` has {}",
+            "{} is {kind} of shape {}, but `{ty}` has {}",
             access.value_phrase(),
             super::npy::shape_text(&found),
             axes_phrase(dims.len())
         );
         return Err(with_help(
             fitter.content_error(message),
-            "a grey image is `[?h, ?w]f64`, one in colour `[?h, ?w, 3]f64`",
+            "a grey image has type `[?h, ?w]f64`, a colour image `[?h, ?w, 3]f64`",
         ));
     }
     fit_shape(fitter, &dims, &found, access)?;
     if image.has_transparency {
-        fitter.warn(format!("what is transparent in {} is read as if it were not", access.value_phrase()));
+        fitter.warn(format!("the transparency of {} is ignored", access.value_phrase()));
     }
     let store: Store = match (&image.samples, scalar) {
         (Samples::Bits8(v), Scalar::F64) => v.iter().map(|s| f64::from(*s) / 255.0).collect::<Vec<_>>().into(),
@@ -374,13 +374,13 @@ fn fit_image(fitter: &mut Fitter<'_>, image: &Image, ty: &Type, access: &AccessP
         (Samples::Bits16(v), Scalar::F32) => v.iter().map(|s| f32::from(*s) / 65535.0).collect::<Vec<_>>().into(),
         (Samples::Bits16(_), Scalar::I64) => {
             let problem = fitter.content_error(format!(
-                "{} has 16 bits a channel, and integers are from 0 to 255",
+                "{} has 16 bits per channel, but integers must be from 0 to 255",
                 access.value_phrase()
             ));
             return Err(with_help(problem, "read it as f64, from 0 to 1"));
         }
         (_, Scalar::Bool) => {
-            let problem = fitter.content_error(format!("{} is an image, and `bool` is wanted", access.value_phrase()));
+            let problem = fitter.content_error(format!("{} is an image; expected `bool`", access.value_phrase()));
             return Err(with_help(problem, "read it as f64, and compare: `x[i, j] > 0.5`"));
         }
     };

@@ -60,7 +60,7 @@ impl<'a> JsonReader<'a> {
         loop {
             // A value begins here.
             let mut kind = match self.peek_char() {
-                None => return Err("it ends where a value is wanted".to_owned()),
+                None => return Err("expected a value but found the end".to_owned()),
                 Some('[') => {
                     self.offset += 1;
                     if !self.eat(']') {
@@ -88,7 +88,7 @@ impl<'a> JsonReader<'a> {
                 let Some(container) = open.last_mut() else {
                     return match self.peek_char() {
                         None => Ok(literal),
-                        Some(_) => Err("text follows the value".to_owned()),
+                        Some(_) => Err("unexpected text after the value".to_owned()),
                     };
                 };
                 match container {
@@ -115,7 +115,7 @@ impl<'a> JsonReader<'a> {
                 kind = match open.pop() {
                     Some(OpenContainer::List(items)) => LiteralKind::List(items),
                     Some(OpenContainer::Record { fields, .. }) => LiteralKind::Record(fields),
-                    None => return Err("a bracket has no partner".to_owned()),
+                    None => return Err("unmatched bracket".to_owned()),
                 };
             }
         }
@@ -123,8 +123,8 @@ impl<'a> JsonReader<'a> {
 
     fn expected_error(&mut self, what: &str) -> String {
         match self.peek_char() {
-            None => format!("it ends where {what} is wanted"),
-            Some(c) => format!("{c:?} stands where {what} is wanted"),
+            None => format!("expected {what} but found the end"),
+            Some(c) => format!("expected {what} but found {c:?}"),
         }
     }
 
@@ -137,7 +137,7 @@ impl<'a> JsonReader<'a> {
         let key = Name::from(to_nfc(&self.read_string()?).as_ref());
         if !keys.insert(key.clone()) {
             self.offset = begin;
-            return Err(format!("the key `{key}` stands twice in an object"));
+            return Err(format!("duplicate key `{key}` in an object"));
         }
         if !self.eat(':') {
             return Err(self.expected_error("`:`"));
@@ -166,20 +166,20 @@ impl<'a> JsonReader<'a> {
             return self.read_number();
         }
         let word: String = self.rest().chars().take_while(|c| c.is_alphanumeric()).take(20).collect();
-        Err(if word.is_empty() { self.expected_error("a value") } else { format!("`{word}` is no value") })
+        Err(if word.is_empty() { self.expected_error("a value") } else { format!("`{word}` is not a value") })
     }
 
     fn read_digits(&mut self) -> Result<(), String> {
         let digits = self.rest().bytes().take_while(u8::is_ascii_digit).count();
         self.offset += digits;
-        if digits > 0 { Ok(()) } else { Err("a digit is wanted".to_owned()) }
+        if digits > 0 { Ok(()) } else { Err("expected a digit".to_owned()) }
     }
 
     fn read_number(&mut self) -> Result<LiteralKind, String> {
         let begin = self.offset;
         self.offset += usize::from(self.rest().starts_with('-'));
         if self.rest().starts_with('0') && self.rest().chars().nth(1).is_some_and(|c| c.is_ascii_digit()) {
-            return Err("a number does not begin with 0".to_owned());
+            return Err("a number must not begin with 0".to_owned());
         }
         self.read_digits()?;
         let mut whole = true;
@@ -223,10 +223,10 @@ impl<'a> JsonReader<'a> {
                     return Ok(out);
                 }
                 Some('\\') => out.push(self.read_escape()?),
-                Some(_) => return Err("a control character stands in a string".to_owned()),
+                Some(_) => return Err("unescaped control character in a string".to_owned()),
                 None => {
                     self.offset = begin;
-                    return Err("a string is not closed".to_owned());
+                    return Err("unclosed string".to_owned());
                 }
             }
         }
@@ -257,15 +257,15 @@ impl<'a> JsonReader<'a> {
                     _ => 0,
                 };
                 let pair = (0xDC00..0xE000).contains(&low).then(|| 0x1_0000 + ((unit - 0xD800) << 10) + (low - 0xDC00));
-                pair.and_then(char::from_u32).ok_or("half of a surrogate pair stands alone")?
+                pair.and_then(char::from_u32).ok_or("unpaired surrogate")?
             }
-            _ => return Err("there is no such escape".to_owned()),
+            _ => return Err("unknown escape".to_owned()),
         })
     }
 
     fn read_code_unit(&mut self) -> Result<u32, String> {
         let digits = self.rest().get(..4).filter(|d| d.bytes().all(|b| b.is_ascii_hexdigit()));
-        let unit = digits.and_then(|d| u32::from_str_radix(d, 16).ok()).ok_or("`\\u` takes four digits")?;
+        let unit = digits.and_then(|d| u32::from_str_radix(d, 16).ok()).ok_or("`\\u` must have four hexadecimal digits")?;
         self.offset += 4;
         Ok(unit)
     }

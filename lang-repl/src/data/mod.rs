@@ -182,7 +182,7 @@ impl DataFormat {
             Self::Csv => UntypedContent::File(FileContent::Table(csv::read(decode_utf8(bytes)?, options)?)),
             Self::Json => UntypedContent::Literal(json::read(&decode_utf8(bytes)?)?),
             Self::Png => UntypedContent::File(FileContent::Image(png::read(&bytes)?)),
-            Self::Txt => return Err("text tables are written, not read".to_owned().into()),
+            Self::Txt => return Err("text tables can only be written".to_owned().into()),
         })
     }
 
@@ -211,7 +211,7 @@ impl DataFormat {
             Self::Png => png::write(value)?,
             Self::Json => match json_text(value)? {
                 Some(text) => ((text + "\n").into_bytes(), Vec::new()),
-                None => return Err(save_refusal("the value is too large for JSON", "write it as .npy or .npz")),
+                None => return Err(save_refusal("the value is too large for JSON", "save it as .npy or .npz")),
             },
         };
         to.write_all(&bytes).map_err(|e| write_refusal(&e))?;
@@ -258,12 +258,12 @@ fn decode_utf8(mut bytes: Vec<u8>) -> Result<String, String> {
         bytes.drain(..3);
     }
     if let Some(encoding) = files::wide_encoding(&bytes) {
-        return Err(format!("this is {encoding}; save it as UTF-8"));
+        return Err(format!("the file is encoded as {encoding}; save it as UTF-8"));
     }
     String::from_utf8(bytes).map_err(|e| {
         let at = e.utf8_error().valid_up_to();
         let byte = e.as_bytes().get(at).copied().unwrap_or_default();
-        format!("this is not UTF-8: byte {at} is 0x{byte:02X}")
+        format!("the file is not UTF-8: byte {at} is 0x{byte:02X}")
     })
 }
 
@@ -279,18 +279,18 @@ fn value_noun(value: &Value) -> String {
     match value {
         Value::Array(a) if !a.is_of_scalars() => "an array of records or tuples".to_owned(),
         Value::Array(a) => match a.dims().len() {
-            1 => "an array of 1 axis".to_owned(),
-            n => format!("an array of {n} axes"),
+            1 => "an array with 1 axis".to_owned(),
+            n => format!("an array with {n} axes"),
         },
         Value::F64(_) | Value::F32(_) | Value::I64(_) => "a number".to_owned(),
-        Value::Bool(_) => "a truth value".to_owned(),
+        Value::Bool(_) => "a boolean".to_owned(),
         Value::Tuple(t) if t.values().is_empty() => "()".to_owned(),
         Value::Tuple(_) => "a tuple".to_owned(),
         Value::Record(_) => "a record".to_owned(),
         Value::Data(_) => "a constructor".to_owned(),
-        Value::Str(_) => "a text".to_owned(),
+        Value::Str(_) => "a string".to_owned(),
         Value::Rel(_) => "a relation".to_owned(),
         Value::Fun(_) => "a function".to_owned(),
-        Value::Dual(_) => "a number that varies".to_owned(),
+        Value::Dual(_) => "a dual number".to_owned(),
     }
 }

@@ -27,7 +27,7 @@ pub(super) fn read_all(from: &mut dyn Read, bytes: Option<u64>) -> Result<FileAr
     let more = from.read_to_end(&mut Vec::new()).map_err(|e| format!("it cannot be read: {e}"))?;
     match more {
         0 => Ok(array),
-        more => Err(format!("{more} bytes follow the array that its header tells of")),
+        more => Err(format!("{more} bytes follow the array that the header describes")),
     }
 }
 
@@ -35,15 +35,15 @@ pub(super) fn read_all(from: &mut dyn Read, bytes: Option<u64>) -> Result<FileAr
 /// integer. The elements are read into their final memory, which is allocated at once if `bytes`
 /// shows that they exist.
 pub(super) fn read(from: &mut dyn Read, most: usize, bytes: Option<u64>) -> Result<FileArray, String> {
-    let start = read_exact_bytes(from, 8).ok_or("it does not begin as a .npy file does")?;
+    let start = read_exact_bytes(from, 8).ok_or("it is not a .npy file")?;
     let Some(([major, _], [])) = start.strip_prefix(MAGIC).and_then(<[u8]>::split_first_chunk::<2>) else {
-        return Err("it does not begin as a .npy file does".to_owned());
+        return Err("it is not a .npy file".to_owned());
     };
-    let ends = || "it ends in its header".to_owned();
+    let ends = || "the header is truncated".to_owned();
     let length = match major {
         1 => read_exact_bytes(from, 2).ok_or_else(ends)?,
         2 | 3 => read_exact_bytes(from, 4).ok_or_else(ends)?,
-        _ => return Err(format!("version {major} of the format is not known")),
+        _ => return Err(format!("unsupported version {major} of the format")),
     };
     let length = length.iter().rev().fold(0usize, |n, byte| n << 8 | usize::from(*byte));
     if length > MAX_HEADER {
@@ -55,7 +55,7 @@ pub(super) fn read(from: &mut dyn Read, most: usize, bytes: Option<u64>) -> Resu
     let elements =
         element_count(&header.dims).ok_or_else(|| format!("the shape {} is too large", shape_text(&header.dims)))?;
     if elements > most / 8 {
-        return Err(format!("{elements} elements are too many; {} can be read", most / 8));
+        return Err(format!("too many elements: {elements}, but at most {} can be read", most / 8));
     }
     let size = elements * header.kind.size();
     let there = bytes.is_some_and(|bytes| u64::try_from(size).is_ok_and(|size| size <= bytes));
@@ -64,7 +64,7 @@ pub(super) fn read(from: &mut dyn Read, most: usize, bytes: Option<u64>) -> Resu
     let elements = source.read_elements().map_err(|stopped| match stopped {
         ElementReadError::Truncated(found) => {
             let shape = shape_text(&header.dims);
-            format!("the shape {shape} takes {size} bytes, and there are {found}")
+            format!("the shape {shape} takes {size} bytes, but there are only {found}")
         }
         ElementReadError::NotBoolean(at) => format!("element {at} is neither false nor true"),
         ElementReadError::Interrupted => INTERRUPTED.to_owned(),
@@ -130,10 +130,10 @@ fn unsupported_kind(text: &str) -> Option<&'static str> {
     let kind = text.trim_start_matches(['<', '>', '|', '=']);
     Some(match kind.chars().next()? {
         'c' | 'F' | 'D' | 'G' => "complex numbers",
-        'U' | 'S' | 'a' => "texts",
+        'U' | 'S' | 'a' => "strings",
         'O' => "Python objects",
         'M' => "dates",
-        'm' => "times",
+        'm' => "time differences",
         'V' => "raw bytes",
         'f' | 'g' if kind == "f16" || kind == "f12" || kind == "g" => "reals of more than 64 bits",
         _ => return None,
@@ -151,7 +151,7 @@ impl NpyHeader {
     /// Parses the header, a Python dictionary:
     /// `{'descr': '<f8', 'fortran_order': False, 'shape': (2, 3), }`.
     fn parse(text: &str) -> Result<Self, String> {
-        let bad = || "its header is not that of a .npy file".to_owned();
+        let bad = || "invalid .npy header".to_owned();
         let mut at = HeaderParser { rest: text };
         let (mut descr, mut fortran, mut dims) = (None, None, None);
         at.expect('{').ok_or_else(bad)?;
@@ -215,22 +215,22 @@ impl<'a> HeaderParser<'a> {
 
     fn descr(&mut self) -> Result<(NpyKind, bool), String> {
         if self.rest.trim_start().starts_with('[') {
-            return Err("its elements are structures, which are not read; save each field by itself".to_owned());
+            return Err("structured elements are not supported; save each field separately".to_owned());
         }
-        let text = self.string().ok_or("its header is not that of a .npy file")?;
+        let text = self.string().ok_or("invalid .npy header")?;
         NpyKind::parse(text).ok_or_else(|| {
             let of: String = text.chars().take(20).collect();
             match unsupported_kind(text) {
-                Some(noun) => format!("its elements are {noun}, of the kind `{of}`, which is not read"),
+                Some(noun) => format!("elements of kind `{of}` ({noun}) are not supported"),
                 None => format!(
-                    "its elements are of the kind `{of}`, which is not read: it is neither real, integer nor bool"
+                    "elements of kind `{of}` are not supported, because they are neither real, integer nor bool"
                 ),
             }
         })
     }
 
     fn shape(&mut self) -> Result<Vec<usize>, String> {
-        let bad = || "its header has no proper shape".to_owned();
+        let bad = || "invalid shape in the header".to_owned();
         self.expect('(').ok_or_else(bad)?;
         let mut dims = Vec::new();
         while !self.eat(')') {
@@ -245,7 +245,7 @@ impl<'a> HeaderParser<'a> {
                 Err(_) => return Err(format!("an axis of {number} elements is too large")),
             }
             if dims.len() > MAX_AXES {
-                return Err("it has too many axes".to_owned());
+                return Err("the array has too many axes".to_owned());
             }
             if !self.eat(',') {
                 self.expect(')').ok_or_else(bad)?;
@@ -407,8 +407,8 @@ pub(super) fn check_value(value: &Value) -> Result<(), Refusal> {
     if file_size(value).is_some() {
         return Ok(());
     }
-    let message = format!("the value is {}, and a .npy file holds a number or an array of numbers", value_noun(value));
-    Err(save_refusal(message, "write records and tuples of arrays as .npz, anything as .json"))
+    let message = format!("the value is {}, but a .npy file contains a number or an array of numbers", value_noun(value));
+    Err(save_refusal(message, "save records and tuples of arrays as .npz, any value as .json"))
 }
 
 /// Returns the approximate size of the value's file in bytes; `None` if the value is neither a
@@ -462,10 +462,10 @@ pub(super) fn write(value: &Value, to: &mut dyn Write) -> io::Result<()> {
                 (_, Some(v), ..) => write_array(to, "<f4", dims, v, f32::to_le_bytes),
                 (_, _, Some(v), _) => write_array(to, "<i8", dims, v, i64::to_le_bytes),
                 (.., Some(v)) => write_array(to, "|b1", dims, v, bit),
-                _ => Err(io::Error::other("the array holds no numbers")),
+                _ => Err(io::Error::other("the array contains no numbers")),
             }
         }
-        _ => Err(io::Error::other("the value is no array")),
+        _ => Err(io::Error::other("the value is not an array")),
     }
 }
 

@@ -19,12 +19,12 @@ pub(crate) type SelectedFields<'w> = Option<&'w [String]>;
 /// Reads the arrays in the order of the archive. An array that cannot be read or is not wanted is
 /// represented by the reason.
 pub(super) fn read(from: impl Read + Seek, wanted: SelectedFields<'_>) -> Result<Vec<NamedArray>, String> {
-    let not_zip = |e: zip::result::ZipError| format!("it is no zip archive: {e}");
+    let not_zip = |e: zip::result::ZipError| format!("it is not a zip archive: {e}");
     let mut from = from;
     let claimed = claimed_entry_count(&mut from).map_err(|e| format!("it cannot be read: {e}"))?;
     let mut archive = ZipArchive::new(from).map_err(not_zip)?;
     if claimed.is_some_and(|claimed| claimed != archive.len()) {
-        return Err("two of its arrays have one name".to_owned());
+        return Err("two arrays have the same name".to_owned());
     }
     let name = |archive: &ZipArchive<_>, at| {
         let name = ZipArchive::name_for_index(archive, at).and_then(Result::ok).unwrap_or_default().into_owned();
@@ -39,7 +39,7 @@ pub(super) fn read(from: impl Read + Seek, wanted: SelectedFields<'_>) -> Result
     for (at, (given, field)) in given.into_iter().zip(fields).enumerate() {
         let outer = given.split(['.', '/']).next().unwrap_or_default();
         if wanted.is_some_and(|wanted| !wanted.iter().any(|w| *w == field || w == outer)) {
-            arrays.push((given, Err("it was not read".to_owned())));
+            arrays.push((given, Err("the array was not read".to_owned())));
             continue;
         }
         let method = archive.by_index_raw(at).map(|file| file.compression()).ok();
@@ -55,7 +55,7 @@ pub(super) fn read(from: impl Read + Seek, wanted: SelectedFields<'_>) -> Result
             Err(zip::result::ZipError::UnsupportedArchive(why)) => Err(match method {
                 Some(method) if !matches!(method, CompressionMethod::Stored | CompressionMethod::Deflated) => {
                     let method = compression_name(method);
-                    format!("it is compressed by {method}, which is not read; `numpy.savez_compressed` deflates")
+                    format!("compression by {method} is not supported; `numpy.savez_compressed` uses deflate")
                 }
                 _ => format!("it cannot be read: {why}"),
             }),
@@ -102,7 +102,7 @@ fn claimed_entry_count(from: &mut (impl Read + Seek)) -> std::io::Result<Option<
 fn check_end(file: &mut dyn Read) -> Result<(), String> {
     match file.read(&mut [0]) {
         Ok(0) => Ok(()),
-        Ok(_) => Err("more bytes follow the array that its header tells of".to_owned()),
+        Ok(_) => Err("more bytes follow the array that the header describes".to_owned()),
         Err(e) => Err(format!("it cannot be read: {e}")),
     }
 }
@@ -115,8 +115,8 @@ pub(super) fn write(value: &Value, to: impl Write + Seek) -> Result<(), Refusal>
         Value::Record(_) | Value::Tuple(_) => flatten_arrays(value, "", &mut named)?,
         _ => {
             let message =
-                format!("the value is {}, and a .npz file holds a record or tuple of arrays", value_noun(value));
-            return Err(save_refusal(message, "write one array as .npy, anything as .json"));
+                format!("the value is {}, but a .npz file contains a record or tuple of arrays", value_noun(value));
+            return Err(save_refusal(message, "save one array as .npy, any value as .json"));
         }
     }
     let mut zip = ZipWriter::new(to);
@@ -145,9 +145,9 @@ fn flatten_arrays<'v>(value: &'v Value, prefix: &str, to: &mut Vec<(String, &'v 
             Value::Record(_) | Value::Tuple(_) => flatten_arrays(part, &name, to)?,
             _ if npy::file_size(part).is_some() => to.push((name, part)),
             _ => {
-                let held = "a .npz file holds numbers and arrays of numbers";
-                let message = format!("`{name}` is {}, and {held}", value_noun(part));
-                return Err(save_refusal(message, "anything can be written as .json"));
+                let held = "a .npz file contains numbers and arrays of numbers";
+                let message = format!("`{name}` is {}, but {held}", value_noun(part));
+                return Err(save_refusal(message, "save any value as .json"));
             }
         }
     }
@@ -158,5 +158,5 @@ fn write_failure(e: &std::io::Error) -> Refusal {
     if files::is_interrupt(e) {
         return interrupt_refusal();
     }
-    save_refusal(format!("no .npz file can be made of the value: {e}"), "write its arrays one by one as .npy")
+    save_refusal(format!("cannot write the .npz file: {e}"), "save its arrays separately as .npy")
 }

@@ -36,7 +36,7 @@ pub(super) fn read(bytes: &[u8]) -> Result<Image, String> {
         let why = e.to_string();
         // The rest of the message is about the decoder.
         let why = why.split_once(" while decoding").map_or(why.as_str(), |(why, _)| why);
-        format!("it is no PNG image: {why}")
+        format!("it is not a PNG image: {why}")
     };
     let bound = bytes.len().saturating_mul(MAX_INFLATION).min(MAX_BYTES);
     let mut decoder = Decoder::new_with_limits(Cursor::new(bytes), Limits { bytes: bound });
@@ -50,7 +50,7 @@ pub(super) fn read(bytes: &[u8]) -> Result<Image, String> {
     let most = bound.saturating_mul(32).min(MAX_BYTES / 8);
     let size = reader.output_buffer_size().filter(|n| *n <= most);
     let size =
-        size.ok_or_else(|| format!("{width} by {height} pixels are more than there can be in {} bytes", bytes.len()))?;
+        size.ok_or_else(|| format!("{width} by {height} pixels cannot fit in {} bytes", bytes.len()))?;
     let mut pixels = vec![0; size];
     let info = reader.next_frame(&mut pixels).map_err(bad)?;
     pixels.truncate(info.buffer_size());
@@ -59,7 +59,7 @@ pub(super) fn read(bytes: &[u8]) -> Result<Image, String> {
         ColorType::GrayscaleAlpha => (1, true),
         ColorType::Rgb => (3, false),
         ColorType::Rgba => (3, true),
-        ColorType::Indexed => return Err("its palette cannot be used".to_owned()),
+        ColorType::Indexed => return Err("unsupported palette".to_owned()),
     };
     let (samples, transparent) = match info.bit_depth {
         BitDepth::Eight => {
@@ -72,7 +72,7 @@ pub(super) fn read(bytes: &[u8]) -> Result<Image, String> {
             let (samples, transparent) = drop_alpha(wide, channels, alpha, u16::MAX);
             (Samples::Bits16(samples), transparent)
         }
-        _ => return Err("its samples cannot be used".to_owned()),
+        _ => return Err("unsupported bit depth".to_owned()),
     };
     let side = |n: u32| usize::try_from(n).unwrap_or(usize::MAX);
     Ok(Image { height: side(info.height), width: side(info.width), channels, samples, has_transparency: transparent })
@@ -92,9 +92,9 @@ fn drop_alpha<T: Copy + PartialEq>(samples: Vec<T>, channels: usize, alpha: bool
 /// Writes a matrix as a grey image, or an array `[h, w, 3]` as a colour image. Also returns
 /// warnings about clamped numbers.
 pub(super) fn write(value: &Value) -> Result<(Vec<u8>, Vec<String>), Refusal> {
-    const HELP: &str = "an image is `[h, w]`, grey, or `[h, w, 3]`, of reals from 0 to 1 or integers from 0 to 255";
+    const HELP: &str = "a grey image is `[h, w]`, a colour image `[h, w, 3]`, of reals from 0 to 1 or integers from 0 to 255";
     let Value::Array(array) = value else {
-        return Err(save_refusal(format!("the value is {}, and no image", value_noun(value)), HELP));
+        return Err(save_refusal(format!("the value is {}, not an image", value_noun(value)), HELP));
     };
     let (color, height, width) = match array.dims() {
         [h, w] => (ColorType::Grayscale, *h, *w),
@@ -106,10 +106,10 @@ pub(super) fn write(value: &Value) -> Result<(Vec<u8>, Vec<String>), Refusal> {
     };
     let side = |n: usize| u32::try_from(n).ok().filter(|n| (1..=i32::MAX.unsigned_abs()).contains(n));
     let (Some(h), Some(w)) = (side(height), side(width)) else {
-        return Err(save_refusal(format!("an image has no {height} by {width} pixels"), HELP));
+        return Err(save_refusal(format!("an image cannot have {height} by {width} pixels"), HELP));
     };
     let Some((pixels, outside)) = to_pixels(array) else {
-        return Err(save_refusal(format!("the value is {}, and no image", value_noun(value)), HELP));
+        return Err(save_refusal(format!("the value is {}, not an image", value_noun(value)), HELP));
     };
     let mut out = Vec::new();
     let mut encoder = Encoder::new(&mut out, w, h);
@@ -119,11 +119,11 @@ pub(super) fn write(value: &Value) -> Result<(Vec<u8>, Vec<String>), Refusal> {
         writer.write_image_data(&pixels)?;
         writer.finish()
     });
-    written.map_err(|e| save_refusal(format!("no image can be made of the value: {e}"), HELP))?;
+    written.map_err(|e| save_refusal(format!("cannot write the image: {e}"), HELP))?;
     let message = match outside {
         0 => return Ok((out, Vec::new())),
-        1 => "a number lies outside the range of an image, and was moved to its end".to_owned(),
-        n => format!("{n} numbers lie outside the range of an image, and were moved to its ends"),
+        1 => "a number is outside the range of an image and was clamped".to_owned(),
+        n => format!("{n} numbers are outside the range of an image and were clamped"),
     };
     Ok((out, vec![message]))
 }

@@ -7,8 +7,7 @@ use lang_core::runtime::{Refusal, Value, print};
 use super::{save_refusal, value_noun};
 
 /// The help for a value that is no table.
-const HELP: &str = "a table is a matrix, a vector, a record of vectors of one length, or a vector of records of \
-numbers; anything can be written as .json";
+const HELP: &str = "a table is a matrix, a vector, a record of vectors of equal length, or a vector of records of numbers; any value can be saved as .json";
 
 /// A table of formatted cells.
 pub(super) struct TableView<'v> {
@@ -31,7 +30,7 @@ impl<'v> TableView<'v> {
     pub(super) fn from_value(value: &'v Value) -> Result<Self, Refusal> {
         Self::view(value).ok_or_else(|| {
             let message =
-                uneven_columns(value).unwrap_or_else(|| format!("the value is {}, and no table", value_noun(value)));
+                uneven_columns(value).unwrap_or_else(|| format!("the value is {}, not a table", value_noun(value)));
             save_refusal(message, HELP)
         })
     }
@@ -108,7 +107,7 @@ fn uneven_columns(value: &Value) -> Option<String> {
     }
     let (first, length) = lengths.first()?;
     let (other, differs) = lengths.iter().find(|(_, n)| n != length)?;
-    Some(format!("its columns differ in length: `{first}` has {length}, `{other}` has {differs}"))
+    Some(format!("the columns differ in length: `{first}` has {length}, `{other}` has {differs}"))
 }
 
 fn is_scalar(value: &Value) -> bool {

@@ -111,15 +111,15 @@ fn record_type(fields: Vec<(String, String)>, mut left_out: Vec<String>, twice: 
     let (texts, rest) = left_out.split_at_checked(no_numbers)?;
     let mut remarks = Vec::new();
     if !texts.is_empty() {
-        remarks.push(format!("{}, which no array of numbers holds", named(texts)));
+        remarks.push(format!("{} (not numeric)", named(texts)));
     }
     if !twice.is_empty() {
-        remarks.push(format!("{}, which several columns are called", named(twice)));
+        remarks.push(format!("{} (a name of several columns)", named(twice)));
     }
     if !rest.is_empty() {
         remarks.push(named(rest));
     }
-    let remark = (!remarks.is_empty()).then(|| format!("the type leaves out {}", remarks.join("; and ")));
+    let remark = (!remarks.is_empty()).then(|| format!("the type omits {}", remarks.join("; and ")));
     Some(ProposedType { ty: format!("{{{}}}", fields.join(", ")), remark })
 }
 

@@ -111,6 +111,6 @@ impl Engine {
         let name = name.rsplit(|c: char| !is_name_continue(c)).next().filter(|name| !name.is_empty()).unwrap_or("x");
         let ProposedType { ty, remark } = declared?;
         let remark = remark.map(|remark| format!("\n{remark}")).unwrap_or_default();
-        Some(format!("by what the file holds: `let {name}: {ty} = {load}`{remark}"))
+        Some(format!("declare the type of the file's contents: `let {name}: {ty} = {load}`{remark}"))
     }
 }

@@ -55,8 +55,8 @@ impl Engine {
         if (budget.confirm)(&question) {
             return Ok(());
         }
-        let mut problem = Problem::new(Code::E0507, "it was not run");
-        problem.help = Some("`:set budget N` sets how many operations run without a question".to_owned());
+        let mut problem = Problem::new(Code::E0507, "the run was not confirmed");
+        problem.help = Some("`:set budget N` sets the number of operations that need no confirmation".to_owned());
         Err(vec![problem])
     }
 

@@ -102,14 +102,14 @@ impl Engine {
     /// Describes a symbol of a cost, with its place and its upper bound.
     fn describe_symbol(&self, callee: &Arc<FunctionKey>, s: &CostSymbol, cost: &CostFormulas) -> String {
         let what = match s.kind {
-            CostSymbolKind::Terms(_) => "how many terms are there",
-            CostSymbolKind::Present => "how many elements have a term",
-            CostSymbolKind::Trips => "how often it runs",
-            CostSymbolKind::Value => "its value",
-            CostSymbolKind::Work => "its work",
-            CostSymbolKind::Tests => "its tests",
-            CostSymbolKind::Iterations => "its iterations",
-            CostSymbolKind::StoredBytes => "the bytes that it keeps",
+            CostSymbolKind::Terms(_) => "number of terms",
+            CostSymbolKind::Present => "number of elements with a term",
+            CostSymbolKind::Trips => "trip count",
+            CostSymbolKind::Value => "value",
+            CostSymbolKind::Work => "work",
+            CostSymbolKind::Tests => "tests",
+            CostSymbolKind::Iterations => "iterations",
+            CostSymbolKind::StoredBytes => "kept bytes",
         };
         let place = s.path.first().and_then(|k| self.source_text(callee, StmtId(*k)));
         let most = s
@@ -238,7 +238,7 @@ impl CostFormulaReport {
             }
         }
         if !where_told.is_empty() {
-            text += &format!("\nwhere data decide\n{where_told}");
+            text += &format!("\nsymbols that depend on data\n{where_told}");
         }
         text
     }
@@ -262,7 +262,7 @@ impl CostFormulaReport {
         if rows.is_empty() {
             String::new()
         } else {
-            format!("\nwhere the work is\n{}", rows.iter().map(line).collect::<String>())
+            format!("\nwork by source expression\n{}", rows.iter().map(line).collect::<String>())
         }
     }
 
@@ -292,15 +292,15 @@ impl CostFormulaReport {
                 };
                 let least = tight.as_ref().filter(told);
                 let least = least
-                    .map(|at| format!("; {factor} is the least, at {}", render_sizes(at, bound)))
+                    .map(|at| format!("; {factor} is the least factor, at {}", render_sizes(at, bound)))
                     .unwrap_or_default();
                 format!("adjoint + io ≤ {factor} · {right}, proved for {all}{least}")
             }
             CertificateVerdict::Checked { factor, grid, .. } => format!(
-                "adjoint + io ≤ {factor} · {right}, checked at {} sizes of 0 to {}{}; not proved",
+                "adjoint + io ≤ {factor} · {right}, checked at {} sizes from 0 to {}{}; not proved",
                 grid.points,
                 grid.max_size,
-                if grid.is_sampled { ", drawn" } else { "" }
+                if grid.is_sampled { ", chosen at random" } else { "" }
             ),
             CertificateVerdict::Refuted { witness, term } => {
                 let shown = |term: &Poly| {
@@ -310,9 +310,9 @@ impl CostFormulaReport {
                     .iter()
                     .map(|w| format!("  {} against {} at {}", w.derived, w.primal, render_sizes(&w.sizes, bound)))
                     .collect();
-                format!("adjoint + io grows beyond every multiple of {right}, by {}\n{}", shown(term), at.join("\n"))
+                format!("adjoint + io exceeds every multiple of {right}, because of {}\n{}", shown(term), at.join("\n"))
             }
-            CertificateVerdict::Unknown(why) => format!("the adjoint is not compared: {}", unknown_reason(*why)),
+            CertificateVerdict::Unknown(why) => format!("the cost ratio of the adjoint is unknown: {}", unknown_reason(*why)),
         })
     }
 
@@ -406,10 +406,10 @@ impl CostFormulaReport {
 fn unknown_reason(why: lang_core::certify::IncomparableReason) -> &'static str {
     use lang_core::certify::IncomparableReason;
     match why {
-        IncomparableReason::Data => "data decide how much each of them does",
-        IncomparableReason::NoValue => "its formula has no value at the sizes that were tried",
-        IncomparableReason::Negative => "what is known of the data allows a negative cost",
-        IncomparableReason::TooLarge => "its formula is too large",
+        IncomparableReason::Data => "both costs depend on data",
+        IncomparableReason::NoValue => "the formula has no value at the sampled sizes",
+        IncomparableReason::Negative => "the known facts about the data allow a negative cost",
+        IncomparableReason::TooLarge => "the formula is too large",
     }
 }
 

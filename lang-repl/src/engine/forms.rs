@@ -69,8 +69,8 @@ fn render_clif(jit: &Jit, cases: &[ScheduledCase], path: &str) -> String {
 /// Describes how a statement outside every kernel runs.
 fn statement_run_phrase(rhs: Option<&Rhs>) -> &'static str {
     match rhs {
-        Some(Rhs::Loop(..)) => "a part of a loop, whose steps stand below",
-        _ => "run by itself",
+        Some(Rhs::Loop(..)) => "part of a loop, whose steps follow",
+        _ => "run as a single statement",
     }
 }
 
@@ -108,7 +108,7 @@ impl Engine {
             CompilerForm::Clif => {
                 let callee = self.derivative_callee(&def, callee, &derivatives)?;
                 let ssa = self.session.ssa(&callee).ok_or_else(|| Self::no_derivative(&def))?;
-                let none = |why| Problem::new(Code::E0510, format!("there is no machine code here: {why}"));
+                let none = |why| Problem::new(Code::E0510, format!("no machine code for this processor: {why}"));
                 RenderedForm::without_note(render_clif(&Jit::new(1).map_err(none)?, &self.schedule_of(&ssa), ""))
             }
             CompilerForm::Forward => self.render_derivative(&def, DerivativeMode::Forward)?,
@@ -176,7 +176,7 @@ impl Engine {
             DerivativeText::SsaOnly(ssa, why) => Ok(RenderedForm {
                 text: ssa.to_string(),
                 note: Some(format!(
-                    "this is Tensor SSA: there is {}, which is not printed as Iverson yet",
+                    "this is Tensor SSA, because {} cannot be printed as Iverson source yet",
                     why.phrase()
                 )),
             }),
@@ -189,28 +189,28 @@ impl Engine {
     pub(crate) fn unknown_definition(&self, name: &GlobalName) -> Box<Problem> {
         let items = self.session.items(&name.module);
         let all: Vec<&str> = items.iter().filter(|i| i.kind == ItemKind::Def).map(|i| i.name.as_str()).collect();
-        let mut problem = Problem::new(Code::E0600, format!("there is no definition `{}` here", name.name));
+        let mut problem = Problem::new(Code::E0600, format!("unknown definition `{}`", name.name));
         problem.help = Some(match (suggest::closest(&name.name, all.iter().copied()), all.as_slice()) {
             (Some(near), _) => format!("did you mean `{near}`?"),
-            (None, []) => "there are no definitions, which begin with `def`".to_owned(),
+            (None, []) => "the file has no definitions; a definition begins with `def`".to_owned(),
             (None, [first @ .., _]) if first.len() >= MOST_NAMED => {
                 let shown = all.iter().take(MOST_NAMED).copied().collect::<Vec<_>>().join(", ");
-                format!("there are: {shown}, … {} in all", all.len())
+                format!("available: {shown}, … {} in total", all.len())
             }
-            (None, all) => format!("there are: {}", all.join(", ")),
+            (None, all) => format!("available: {}", all.join(", ")),
         });
         Box::new(problem)
     }
 
     pub(super) fn no_derivative(def: &GlobalName) -> Box<Problem> {
-        let message = format!("`{}` has no derivative: it takes no reals, or gives none", def.name);
+        let message = format!("`{}` has no derivative, because it has no real argument or no real result", def.name);
         Box::new(Problem::new(Code::E0510, message))
     }
 
     pub(super) fn no_core_form(&self, def: &GlobalName, why: &NoCoreForm) -> Box<Problem> {
         let mut problem =
             Problem::new(Code::E0510, format!("`{}` has no core form: {}", def.name, why.reason.phrase()));
-        problem.help = Some("what is there stays with the interpreter, which runs it all the same".to_owned());
+        problem.help = Some("the interpreter runs this part instead".to_owned());
         problem.places.extend(self.place_of(&why.item, why.span));
         Box::new(problem)
     }

@@ -64,12 +64,12 @@ impl Engine {
         let stages = self.database().stages(&callee).map_err(|why| failed(why.reason.phrase().to_owned()))?;
         let parts = stages.core.params.iter().zip(&arguments).map(|((_, ty), v)| to_tensors(v, ty));
         let parts: Vec<Vec<IrTensor>> =
-            parts.collect::<Option<_>>().ok_or_else(|| failed("an argument is no array of numbers".to_owned()))?;
+            parts.collect::<Option<_>>().ok_or_else(|| failed("an argument is not an array of numbers".to_owned()))?;
         let stopped = |why: EvalError| {
             failed(match why {
                 EvalError::CheckFailed(what) => format!("the run fails: {}", what.message),
                 EvalError::OutOfFuel => "the run takes too many steps to be measured".to_owned(),
-                EvalError::IllFormed(what) => format!("the form is not what it should be: {what}"),
+                EvalError::IllFormed(what) => format!("the intermediate form is invalid: {what}"),
             })
         };
         let values = stages.core.params.iter().zip(&parts).map(|((_, ty), parts)| from_tensors(ty, parts)).collect();
@@ -82,7 +82,7 @@ impl Engine {
             let mut given = given.clone();
             given.extend(
                 derivative_inputs(ssa, &locals)
-                    .ok_or_else(|| failed("an extent is known to the run alone".to_owned()))?,
+                    .ok_or_else(|| failed("an extent is known only at run time".to_owned()))?,
             );
             let mut run = SsaEvaluator::new(&forms, FUEL);
             run.call(ssa, &implicit, given).map(|_| run.counts).map_err(stopped)
@@ -115,7 +115,7 @@ impl Engine {
             }
             let value = given.or_else(|| synthetic_value(&ty, &mut next));
             let cannot = || {
-                let message = format!("no values are made up for `{name}`, of type `{ty}`");
+                let message = format!("cannot generate a value for `{name}` of type `{ty}`");
                 vec![Problem::new(Code::E0510, message)]
             };
             arguments.push(value.ok_or_else(cannot)?);
@@ -227,15 +227,15 @@ fn impossible_array(name: &str, mut ty: &Type) -> Option<Problem> {
     while let Type::Array(n, inner) = ty {
         let n = n.as_constant()?;
         if n < 0 {
-            let message = format!("there is no `{name}` of these sizes: it would be of type `{whole}`");
+            let message = format!("`{name}` cannot have these sizes, because its type would be `{whole}`");
             return Some(Problem::new(Code::E0600, message));
         }
         count = count.saturating_mul(n);
         ty = inner;
     }
     (count > MOST_MADE_UP).then(|| {
-        let message = format!("`{name}`, of type `{whole}`, has too many elements to make them up");
-        Problem::new(Code::E0508, message).with_help(format!("there are at most {MOST_MADE_UP}: tell smaller sizes"))
+        let message = format!("`{name}` of type `{whole}` has too many elements for a synthetic value");
+        Problem::new(Code::E0508, message).with_help(format!("use smaller sizes; a synthetic array has at most {MOST_MADE_UP} elements"))
     })
 }
 

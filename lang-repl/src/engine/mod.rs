@@ -314,7 +314,7 @@ impl Engine {
         let blame = Blame::new(failure, has_place);
         // Help about the library's own lines does not help its caller.
         if let (Some(called), true) = (&blame.library_function, problem.help.is_some()) {
-            problem.help = Some(format!("it comes of the arguments with which `{called}` is called"));
+            problem.help = Some(format!("check the arguments of the call to `{called}`"));
         }
         problem.places.extend(place(blame.item, blame.span, blame.label));
         problem.places.extend(blame.library_site.and_then(|(item, span, label)| place(item, span, label)));
@@ -558,7 +558,7 @@ impl Engine {
             true => format!("derivatives of a function in {name} are"),
             false => format!("{name} is"),
         };
-        let text = format!("{what} left to the interpreter: there is {}", why.reason.phrase());
+        let text = format!("{what} left to the interpreter, because there is {}", why.reason.phrase());
         self.out.note(&report::render_note(&text, place.as_ref(), &self.sources));
     }
 

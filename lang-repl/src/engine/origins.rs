@@ -61,9 +61,9 @@ impl Engine {
             | CompilerForm::Pushed
             | CompilerForm::Loops
             | CompilerForm::Clif => {
-                let message = "this form does not tell where its lines come from".to_owned();
+                let message = "this form has no origins".to_owned();
                 let mut problem = Problem::new(Code::E0600, message);
-                problem.help = Some("`ssa`, `forward` and `adjoint` take `--origins`".to_owned());
+                problem.help = Some("use `--origins` with `ssa`, `forward` or `adjoint`".to_owned());
                 return Err(Box::new(problem));
             }
         }

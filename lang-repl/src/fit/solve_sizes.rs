@@ -118,13 +118,13 @@ fn check_axis(
         return Ok(());
     }
     let wanted = known.as_constant().unwrap_or_default();
-    let message = format!("{} has {}, but {wanted} are wanted", axis.description, elements_phrase(axis.found_extent));
+    let message = format!("{} has {}, but must have {wanted}", axis.description, elements_phrase(axis.found_extent));
     let mut problem = axis.locate(Problem::new(code, message), elements_phrase(axis.found_extent));
     let mut reasons = Vec::new();
     for (size, from) in sizes.iter().zip(from) {
         let (true, Some(value)) = (axis.expected_extent.mentions(&size.atom), size.value) else { continue };
         reasons.push(match from {
-            Some(other) => format!("`{}` is {value} by {}", size.name, other.description.trim_end_matches(',')),
+            Some(other) => format!("`{}` is {value} because of {}", size.name, other.description.trim_end_matches(',')),
             None => format!("`{}` is {value}", size.name),
         });
     }

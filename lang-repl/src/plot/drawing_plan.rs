@@ -183,7 +183,7 @@ pub(super) fn plan_figure(figure: &Figure) -> Result<DrawingPlan<'_>, (String, &
     let log = |option: PlotOption| match figure.text_option(option) {
         None => Ok(false),
         Some(text) if AXIS_SCALES.contains(&text) => Ok(text == "log"),
-        Some(text) => Err((format!("`{}` is no scale of an axis", sanitise(text)), "a scale is \"linear\" or \"log\"")),
+        Some(text) => Err((format!("`{}` is not an axis scale", sanitise(text)), "use \"linear\" or \"log\"")),
     };
     let logs = (log(PlotOption::Xscale)?, log(PlotOption::Yscale)?);
     let bins = match figure.integer_option(PlotOption::Bins) {
@@ -192,7 +192,7 @@ pub(super) fn plan_figure(figure: &Figure) -> Result<DrawingPlan<'_>, (String, &
             usize::try_from(n)
                 .ok()
                 .filter(|n| (1..=bins::MAX_BINS).contains(n))
-                .ok_or_else(|| (format!("a histogram has no {n} intervals"), "`bins:` is a number from 1 to 10000"))?,
+                .ok_or_else(|| (format!("a histogram cannot have {n} bins"), "`bins:` must be a number from 1 to 10000"))?,
         ),
     };
     let alone = figure.layers.first().and_then(|layer| TileGrid::from_layer(layer, &mut notes));
@@ -427,7 +427,7 @@ impl OmittedValues {
     fn add_notes(&self, notes: &mut Vec<String>) {
         let all = self.total();
         if all == 0 {
-            notes.push("there are no values".to_owned());
+            notes.push("the plot has no values".to_owned());
         }
         if self.not_finite > 0 {
             notes.push(format!("{} NaN or infinite and not drawn", values_are_phrase(self.not_finite, all)));

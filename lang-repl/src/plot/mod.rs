@@ -70,8 +70,8 @@ pub(crate) fn draw_file(figure: &Figure, format: PlotFormat) -> Result<(Vec<u8>,
 /// Returns the format for the extension of a file name.
 pub(crate) fn file_format(path: &Path, file: &str) -> Result<PlotFormat, Refusal> {
     PlotFormat::from_path(path).ok_or_else(|| {
-        let message = format!("`{}` is no file for a plot", drawing_plan::sanitise(file));
-        plot_refusal((message, "a plot is written as .svg or .png"))
+        let message = format!("`{}` is not a plot file", drawing_plan::sanitise(file));
+        plot_refusal((message, "save a plot as .svg or .png"))
     })
 }
 
@@ -85,8 +85,8 @@ fn side_option(
     match u16::try_from(n).ok().filter(|_| range.contains(&n)) {
         Some(n) => Ok(Some(n)),
         None => {
-            let mut why = Refusal::new(Code::E0514, format!("a plot has no {} of {n} {unit}", option.name()));
-            why.help = Some(format!("`{}:` is a number from {} to {}", option.name(), range.start(), range.end()));
+            let mut why = Refusal::new(Code::E0514, format!("a plot cannot have a {} of {n} {unit}", option.name()));
+            why.help = Some(format!("`{}:` must be a number from {} to {}", option.name(), range.start(), range.end()));
             Err(why)
         }
     }

@@ -53,7 +53,7 @@ pub(super) fn draw_plan(
     static FONT: OnceLock<bool> = OnceLock::new();
     let known = FONT.get_or_init(|| register_font("sans-serif", FontStyle::Normal, dejavu::sans::regular()).is_ok());
     if !known {
-        return Err("the font of plots cannot be read".to_owned());
+        return Err("cannot read the font of plots".to_owned());
     }
     let (width, height) = (sides.0.unwrap_or(DEFAULT_WIDTH), sides.1.unwrap_or(DEFAULT_HEIGHT));
     match format {
@@ -72,7 +72,7 @@ pub(super) fn missing_glyphs(plan: &DrawingPlan<'_>) -> Option<String> {
     let shown: String = lacking.iter().take(10).collect();
     let more = if lacking.len() > 10 { "…" } else { "" };
     (!lacking.is_empty())
-        .then(|| format!("its font has no `{shown}{more}`, drawn as boxes; as .svg the plot keeps its texts"))
+        .then(|| format!("the font has no glyphs for `{shown}{more}`, which are drawn as boxes; an .svg plot keeps its text"))
 }
 
 fn draw_svg(plan: &DrawingPlan<'_>, width: u16, height: u16) -> Result<Vec<u8>, String> {
@@ -170,7 +170,7 @@ fn encode_png(pixels: &[u8], width: u32, height: u32) -> Result<Vec<u8>, String>
         writer.write_image_data(pixels)?;
         writer.finish()
     });
-    written.map_err(|e| format!("no image can be made of the plot: {e}"))?;
+    written.map_err(|e| format!("cannot encode the plot as an image: {e}"))?;
     Ok(out)
 }
 

@@ -56,7 +56,7 @@ impl<'f> TileGrid<'f> {
             }
         };
         if numbers.is_empty() {
-            notes.push("there are no values".to_owned());
+            notes.push("the plot has no values".to_owned());
         }
         let content = match layer.kind {
             PlotKind::Heatmap => {
@@ -73,7 +73,7 @@ impl<'f> TileGrid<'f> {
                 if outside > 0 {
                     let which = if numbers.is_integral() { "integers from 0 to 255" } else { "reals from 0 to 1" };
                     let lost = values_are_phrase(outside, numbers.len());
-                    notes.push(format!("{lost} outside an image's {which}, and moved to the ends"));
+                    notes.push(format!("{lost} outside the range of {which} and clamped"));
                 }
                 TileContent::Image(numbers, numbers.dims().get(2).copied().unwrap_or(1))
             }
@@ -98,7 +98,7 @@ impl<'f> TileGrid<'f> {
         Some(match (dots, count) {
             (DotSet::Members(_), 1) => format!("1 member of {rows} × {columns}"),
             (DotSet::Members(_), n) => format!("{n} members of {rows} × {columns}"),
-            (DotSet::Nonzeros(_), n) => format!("{n} of {rows} × {columns} are not 0"),
+            (DotSet::Nonzeros(_), n) => format!("{n} nonzero elements of {rows} × {columns}"),
         })
     }
 

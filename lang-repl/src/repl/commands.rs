@@ -93,49 +93,49 @@ pub(crate) const COMMANDS: &[ReplCommand] = &[
         name: "type",
         kind: CommandKind::Type,
         argument: ArgumentKind::Expression,
-        summary: "the type of an expression, which is not evaluated",
-        details: "Of a function by its name the signature.\n  :type for i < 3: 2 * i",
+        summary: "the type of an expression, without evaluating it",
+        details: "For the name of a function, prints its signature.\n  :type for i < 3: 2 * i",
     },
     ReplCommand {
         name: "cost",
         kind: CommandKind::Cost,
         argument: ArgumentKind::Expression,
         summary: "the work, tests and iterations of one evaluation, or the formulas of a definition",
-        details: "Work counts operations on reals, tests the conditions that were evaluated, iterations the\nindex tuples that were visited. The value is not shown. Of a definition by its name the formulas\nin its sizes, with how much dearer its adjoint is.\n  :cost sum i < 100: f64(i)^2\n  :cost linalg.matmul",
+        details: "Work counts operations on reals, tests the evaluated conditions, iterations the visited index\ntuples. The value is not shown. For the name of a definition, prints formulas in its sizes and\nthe certified cost ratio of its adjoint.\n  :cost sum i < 100: f64(i)^2\n  :cost linalg.matmul",
     },
     ReplCommand {
         name: "time",
         kind: CommandKind::Time,
         argument: ArgumentKind::Expression,
-        summary: "the value, and how long checking and running took",
+        summary: "the value, and the time of checking and of running",
         details: "  :time sum i < 1000: f64(i)^2",
     },
     ReplCommand {
         name: "bench",
         kind: CommandKind::Bench,
         argument: ArgumentKind::Expression,
-        summary: "how long an evaluation takes: the median of many, and their spread",
-        details: "It is evaluated for about two seconds, once at least; what it prints is left out.\n  :bench sum i < 1000: f64(i)^2",
+        summary: "the time of an evaluation: median and spread of many runs",
+        details: "Evaluates the expression for about two seconds, at least once, without its output.\n  :bench sum i < 1000: f64(i)^2",
     },
     ReplCommand {
         name: "grad",
         kind: CommandKind::Grad,
         argument: ArgumentKind::Expression,
         summary: "the value of an expression and its gradient",
-        details: "Of a call `f(x, y)` the gradient by each argument that is real, under the names of the\nparameters; of any other expression by the real variables of the session in it.\n  :grad loss(x, c)",
+        details: "For a call `f(x, y)`, differentiates with respect to each real argument, under the names of the\nparameters. For any other expression, differentiates with respect to its real session variables.\n  :grad loss(x, c)",
     },
     ReplCommand {
         name: "adjoint",
         kind: CommandKind::Adjoint,
         argument: ArgumentKind::Name,
-        summary: "the adjoint of a definition, as Iverson: the cotangents of its arguments",
-        details: "What it shows is a definition, which may be typed in and gone on from.\n  :adjoint linalg.dot",
+        summary: "the adjoint of a definition, as Iverson source: the cotangents of its arguments",
+        details: "The output is a definition that can be entered and edited.\n  :adjoint linalg.dot",
     },
     ReplCommand {
         name: "forward",
         kind: CommandKind::Forward,
         argument: ArgumentKind::Name,
-        summary: "the forward derivative of a definition, as Iverson: the tangent of its result",
+        summary: "the forward derivative of a definition, as Iverson source: the tangent of its result",
         details: "  :forward linalg.dot",
     },
     ReplCommand {
@@ -143,90 +143,90 @@ pub(crate) const COMMANDS: &[ReplCommand] = &[
         kind: CommandKind::Plot,
         argument: ArgumentKind::PlotArguments,
         summary: "short for `do plot(ARGS)`",
-        details: "A text in quotes says how the data before it is drawn; options have names.\n  :plot xs, ys, \"points: measured\", title: \"Growth\"",
+        details: "A string sets how the data before it is drawn; options have names.\n  :plot xs, ys, \"points: measured\", title: \"Growth\"",
     },
     ReplCommand {
         name: "explain",
         kind: CommandKind::Explain,
         argument: ArgumentKind::Code,
-        summary: "what an error code means",
+        summary: "the explanation of an error code",
         details: "  :explain E0300",
     },
     ReplCommand {
         name: "load",
         kind: CommandKind::Load,
         argument: ArgumentKind::File,
-        summary: "bring in the definitions of a file and run its `let` and `do` items",
-        details: "Definitions of the same names are replaced. A file that does not check changes\nnothing; one whose `do` fails is loaded.\n  :load examples/deconvolution.iv",
+        summary: "load the definitions of a file and run its `let` and `do` items",
+        details: "Replaces definitions of the same names. A file with errors changes nothing; a file whose\n`do` fails stays loaded.\n  :load examples/deconvolution.iv",
     },
     ReplCommand {
         name: "reload",
         kind: CommandKind::Reload,
         argument: ArgumentKind::None,
         summary: "read loaded and imported files again",
-        details: "What was typed since and has the same name is replaced by what the files say.",
+        details: "Definitions in the files replace those of the same names that were entered since.",
     },
     ReplCommand {
         name: "save",
         kind: CommandKind::Save(false),
         argument: ArgumentKind::File,
-        summary: "write the session to a file that `:load` and `iverson run` take; :save! over any file",
-        details: "Definitions come in the order in which they need each other, with their documentation and\nrules; a `let` with its text; `ans`, and what was computed from what is gone, as a value,\nlarge ones as data files beside it. A file that was not written by :save is left alone;\n:save! replaces it.\n  :save session.iv",
+        summary: "write the session to a file for `:load` and `iverson run`; :save! replaces any file",
+        details: "Writes definitions in the order of their dependencies, with their documentation and rules. A `let`\nkeeps its text. `ans`, and values whose inputs no longer exist, are saved as values; large ones\nas data files beside the file. Does not replace a file that :save did not write; :save! does.\n  :save session.iv",
     },
     ReplCommand {
         name: "ssa",
         kind: CommandKind::Ssa,
         argument: ArgumentKind::Name,
-        summary: "a definition in Tensor SSA: one operation on whole arrays in each line",
-        details: "`f_adj` and `f_tan` are the derivatives of `f`, if they are nothing else.\n  :ssa linalg.dot_adj",
+        summary: "a definition in Tensor SSA: one array operation per line",
+        details: "`f_adj` and `f_tan` are the derivatives of `f`, unless definitions have these names.\n  :ssa linalg.dot_adj",
     },
     ReplCommand {
         name: "env",
         kind: CommandKind::Env,
         argument: ArgumentKind::None,
-        summary: "what is defined here, and how large the values are",
+        summary: "the current definitions and the sizes of their values",
         details: "",
     },
     ReplCommand {
         name: "reset",
         kind: CommandKind::Reset,
         argument: ArgumentKind::None,
-        summary: "forget all definitions",
-        details: "Settings and the history stay.",
+        summary: "remove all definitions",
+        details: "Keeps the settings and the history.",
     },
     ReplCommand {
         name: "set",
         kind: CommandKind::Set,
         argument: ArgumentKind::Setting,
-        summary: "the settings, one of them, or a new value for it",
-        details: "They hold until the session ends.\n  :set digits 4\n  :set nan stop",
+        summary: "show all settings, or show or change one",
+        details: "Settings are valid until the session ends.\n  :set digits 4\n  :set nan stop",
     },
     ReplCommand {
         name: "backend",
         kind: CommandKind::Backend,
         argument: ArgumentKind::Value("backend"),
-        summary: "what computes: machine code for the processor, or the interpreter alone",
-        details: "The same as :set backend. What both give differs in the last digits at most.\n  :backend interp",
+        summary: "the backend: machine code for the CPU, or the interpreter only",
+        details: "The same as :set backend. The results of both differ at most in the last digits.\n  :backend interp",
     },
     ReplCommand {
         name: "threads",
         kind: CommandKind::Threads,
         argument: ArgumentKind::Value("threads"),
-        summary: "how many threads compute",
-        details: "The same as :set threads. A value has the same bits by any number of them.\n  :threads 4",
+        summary: "the number of threads",
+        details: "The same as :set threads. Results are bit-identical for any number of threads.\n  :threads 4",
     },
     ReplCommand {
         name: "help",
         kind: CommandKind::Help,
         argument: ArgumentKind::Command,
-        summary: "this list, or more about one command",
+        summary: "this list, or details of one command",
         details: "",
     },
     ReplCommand {
         name: "quit",
         kind: CommandKind::Quit,
         argument: ArgumentKind::None,
-        summary: "leave; Ctrl-D does too",
+        summary: "leave the session; Ctrl-D does too",
         details: "",
     },
 ];
@@ -331,11 +331,11 @@ pub(crate) fn foreign_word_advice(input: &str) -> Option<(&'static str, String)>
 
 fn unknown_command(name: &str) -> String {
     if settings::SETTINGS.iter().any(|s| s.name == name) {
-        return format!("there is no command :{name}; did you mean `:set {name}`?");
+        return format!("unknown command :{name}; did you mean `:set {name}`?");
     }
     match suggest::closest(name, COMMANDS.iter().map(|c| c.name)) {
-        Some(near) => format!("there is no command :{name}; did you mean :{near}?"),
-        None => format!("there is no command :{name}; :help lists all"),
+        Some(near) => format!("unknown command :{name}; did you mean :{near}?"),
+        None => format!("unknown command :{name}; :help lists all commands"),
     }
 }
 
@@ -351,15 +351,14 @@ pub(crate) fn help_text(about: &str, width: Option<usize>) -> String {
     let about = about.trim_start_matches(':');
     if about.is_empty() {
         let mut text = wrap_text(
-            "Type an expression to see its value, or a definition (def, type, let, import) to keep it.\n\
-             `ans` is the last value; `;` at the end prints nothing; Ctrl-C stops a computation.\n\n",
+            "Enter an expression to see its value, or a definition (def, type, let, import) to keep it.\n`ans` is the last value; a final `;` suppresses the output; Ctrl-C stops a computation.\n\n",
             width,
             0,
             0,
         );
         text += &help_line(
             "?NAME",
-            "what a name is: signature, documentation, example, rule; ??NAME its text and adjoint too",
+            "documentation of a name: signature, text, example, rules; ??NAME adds its source and adjoint",
             width,
         );
         for c in COMMANDS {

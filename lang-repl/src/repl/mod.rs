@@ -44,7 +44,7 @@ use session::{Flow, ReplSession};
 pub(crate) fn run(common: &CommonOptions, out: OutputWriter) -> Status {
     if out.is_json() {
         let problem =
-            Problem::new(Code::E0600, "a session has no JSON form").with_help("`iverson eval EXPR --format json`");
+            Problem::new(Code::E0600, "a REPL session cannot print JSON").with_help("use `iverson eval EXPR --format json`");
         out.report_failure(&[problem], &Sources::default());
         return Status::Usage;
     }
@@ -67,7 +67,7 @@ pub(crate) fn run(common: &CommonOptions, out: OutputWriter) -> Status {
 }
 
 fn run_on_terminal(session: &mut ReplSession, mut terminal: LineEditor, out: OutputWriter) {
-    out.print(&format!("Iverson {}. :help lists commands, Ctrl-D leaves.\n", env!("CARGO_PKG_VERSION")));
+    out.print(&format!("Iverson {}. :help lists the commands, Ctrl-D quits.\n", env!("CARGO_PKG_VERSION")));
     loop {
         match terminal.read_input() {
             EditorResult::Abandoned => {}
@@ -134,6 +134,6 @@ fn read_line(lines: &mut impl BufRead) -> Result<Option<String>, Box<Problem>> {
     String::from_utf8(bytes).map(Some).map_err(|e| {
         let at = e.utf8_error().valid_up_to();
         let byte = e.as_bytes().get(at).copied().unwrap_or_default();
-        Box::new(Problem::new(Code::E0007, format!("a line is not UTF-8: its byte {at} is 0x{byte:02X}")))
+        Box::new(Problem::new(Code::E0007, format!("a line is not UTF-8: byte {at} is 0x{byte:02X}")))
     })
 }

@@ -52,7 +52,7 @@ pub(crate) const SETTINGS: &[Setting] = &[
     Setting {
         name: "backend",
         values: "cpu|interp",
-        summary: "what computes: machine code for the processor, or the interpreter alone",
+        summary: "the backend: machine code for the CPU, or the interpreter only",
         get: |o| if o.common.backend == BackendChoice::Interp { "interp".to_owned() } else { "cpu".to_owned() },
         set: |o, value| {
             o.common.backend = match value {
@@ -66,7 +66,7 @@ pub(crate) const SETTINGS: &[Setting] = &[
     Setting {
         name: "budget",
         values: "N|off",
-        summary: "before a run of more operations there is a question",
+        summary: "number of operations above which a run needs confirmation",
         get: |o| o.budget.map_or_else(|| "off".to_owned(), |n| n.to_string()),
         set: |o, value| {
             o.budget = match value {
@@ -79,7 +79,7 @@ pub(crate) const SETTINGS: &[Setting] = &[
     Setting {
         name: "color",
         values: "auto|always|never",
-        summary: "colours",
+        summary: "coloured output",
         get: |o| match o.common.color {
             ColorMode::Auto => "auto".to_owned(),
             ColorMode::Always => "always".to_owned(),
@@ -98,14 +98,14 @@ pub(crate) const SETTINGS: &[Setting] = &[
     Setting {
         name: "count",
         values: "on|off",
-        summary: "tell the work, tests and iterations of every evaluation",
+        summary: "print the work, tests and iterations of every evaluation",
         get: |o| on_off_text(o.common.count),
         set: |o, value| parse_on_off(value).map(|on| o.common.count = on),
     },
     Setting {
         name: "digits",
         values: "1 to 17|usual|all",
-        summary: "significant digits of reals; all shows whole arrays too",
+        summary: "significant digits of reals; all also prints arrays in full",
         get: |o| match o.common.digits.unwrap_or_default() {
             Digits::All => "all".to_owned(),
             Digits::AtMost(n) => n.to_string(),
@@ -122,7 +122,7 @@ pub(crate) const SETTINGS: &[Setting] = &[
     Setting {
         name: "memory",
         values: "MIB|auto",
-        summary: "how much the values of an evaluation may need, in MiB; auto is most of what the machine has",
+        summary: "memory limit for the values of an evaluation, in MiB; auto is most of the machine's memory",
         get: |o| match o.limits.max_bytes {
             bytes if bytes == machine::machine_limits().max_bytes => "auto".to_owned(),
             bytes => (bytes >> 20).to_string(),
@@ -138,7 +138,7 @@ pub(crate) const SETTINGS: &[Setting] = &[
     Setting {
         name: "nan",
         values: "stop|ignore",
-        summary: "whether an evaluation stops where a NaN comes up",
+        summary: "stop an evaluation that produces NaN, or ignore it",
         get: |o| if o.common.nan == NanPolicy::Stop { "stop".to_owned() } else { "ignore".to_owned() },
         set: |o, value| {
             o.common.nan = match value {
@@ -152,7 +152,7 @@ pub(crate) const SETTINGS: &[Setting] = &[
     Setting {
         name: "progress",
         values: "auto|never",
-        summary: "a bar for work that takes long",
+        summary: "progress bar for long computations",
         get: |o| if o.common.progress == ProgressMode::Auto { "auto".to_owned() } else { "never".to_owned() },
         set: |o, value| {
             o.common.progress = match value {
@@ -166,7 +166,7 @@ pub(crate) const SETTINGS: &[Setting] = &[
     Setting {
         name: "threads",
         values: "1 to 4096|auto",
-        summary: "how many threads compute; auto is one for each processor",
+        summary: "number of threads; auto is one per core",
         get: |o| o.common.threads.map_or_else(|| "auto".to_owned(), |n| n.to_string()),
         set: |o, value| {
             o.common.threads = match value {
@@ -179,21 +179,21 @@ pub(crate) const SETTINGS: &[Setting] = &[
     Setting {
         name: "threshold",
         values: "N",
-        summary: "of arrays of more elements the middle is left out",
+        summary: "number of elements above which the middle of an array is omitted",
         get: |o| o.threshold.to_string(),
         set: |o, value| value.parse().ok().map(|n| o.threshold = n),
     },
     Setting {
         name: "time",
         values: "on|off",
-        summary: "tell how long checking and running took",
+        summary: "print the time of checking and of running",
         get: |o| on_off_text(o.common.time),
         set: |o, value| parse_on_off(value).map(|on| o.common.time = on),
     },
     Setting {
         name: "width",
         values: "20 to 1000|auto",
-        summary: "characters in a line; auto is as many as the terminal",
+        summary: "line width in characters; auto is the width of the terminal",
         get: |o| o.width.map_or_else(|| "auto".to_owned(), |n| n.to_string()),
         set: |o, value| {
             o.width = match value {
@@ -245,15 +245,15 @@ pub(crate) fn set_command(options: &mut SessionSettings, argument: &str) -> Resu
     let Some(setting) = SETTINGS.iter().find(|s| s.name == name) else {
         let elsewhere = FOREIGN_NAMES.iter().find(|(other, _)| *other == name).map(|(_, own)| *own);
         return Err(match elsewhere.or_else(|| suggest::closest(name, SETTINGS.iter().map(|s| s.name))) {
-            Some(near) => format!("there is no setting `{name}`; did you mean `{near}`?"),
-            None => format!("there is no setting `{name}`; :set lists all"),
+            Some(near) => format!("unknown setting `{name}`; did you mean `{near}`?"),
+            None => format!("unknown setting `{name}`; :set lists all settings"),
         });
     };
     match value {
-        None => Ok(format!("{}  it is {}\n", setting_line(setting, options), setting.values.replace('|', " or "))),
+        None => Ok(format!("{}  values: {}\n", setting_line(setting, options), setting.values.replace('|', " or "))),
         Some(value) => match (setting.set)(options, value) {
             Some(()) => Ok(String::new()),
-            None => Err(format!("`{value}` is no value of `{name}`, which is {}", setting.values.replace('|', " or "))),
+            None => Err(format!("`{value}` is not a value of `{name}`; use {}", setting.values.replace('|', " or "))),
         },
     }
 }

@@ -113,7 +113,7 @@ pub(crate) fn findings_of(paragraph: &Paragraph) -> Vec<ProseFinding> {
             findings.push(ProseFinding { line, message: format!("a sentence opens with \"{first}\": {sentence}") });
         }
         for word in hidden_subjects(&words) {
-            findings.push(ProseFinding { line, message: format!("\"{word}\" hides who acts: {sentence}") });
+            findings.push(ProseFinding { line, message: format!("\"{word}\" hides the subject: {sentence}") });
         }
     }
     let wide = |line: &usize| ProseFinding { line: *line, message: "a comment is wider than 100 columns".into() };

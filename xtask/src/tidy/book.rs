@@ -35,7 +35,7 @@ pub(super) fn check(files: &[RepositoryFile]) -> Vec<TidyProblem> {
             && code != "index"
             && !codes.contains(code)
         {
-            problems.push(TidyProblem::error(&file.path, 0, format!("a page for {code}, which is no code")));
+            problems.push(TidyProblem::error(&file.path, 0, format!("a page for {code}, which is not a code")));
         }
     }
     let paths: BTreeSet<&str> = files.iter().map(|f| f.path.as_str()).collect();
@@ -80,7 +80,7 @@ fn dead_links(file: &RepositoryFile, paths: &BTreeSet<&str>) -> Vec<TidyProblem>
                 problems.push(TidyProblem::error(
                     &file.path,
                     number + 1,
-                    format!("link to `{target}`, which is not there"),
+                    format!("link to `{target}`, which does not exist"),
                 ));
             }
         }

@@ -31,7 +31,7 @@ pub(super) fn check(files: &[RepositoryFile]) -> Vec<TidyProblem> {
             continue; // It is outside the workspace, and its targets call the same code as the tests.
         }
         let Some((_, allowed)) = ALLOWED_DEPENDENCIES.iter().find(|(name, _)| *name == folder) else {
-            problems.push(TidyProblem::error(&file.path, 0, "crate without a place among the arrows"));
+            problems.push(TidyProblem::error(&file.path, 0, "the crate is not in the table of allowed dependencies"));
             continue;
         };
         for (number, name) in dependencies(&file.text) {

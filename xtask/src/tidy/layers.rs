@@ -40,7 +40,7 @@ pub(super) fn check(files: &[RepositoryFile]) -> Vec<TidyProblem> {
             problems.push(TidyProblem::error(
                 &file.path,
                 0,
-                format!("folder `{folder}` has no place in the order of layers"),
+                format!("folder `{folder}` is not in the order of layers"),
             ));
             continue;
         };
@@ -52,7 +52,7 @@ pub(super) fn check(files: &[RepositoryFile]) -> Vec<TidyProblem> {
             }
             for used in mentioned_modules(line, depth) {
                 if layer_index(&used).is_some_and(|to| to > at) {
-                    let message = format!("`{folder}` stands left of `{used}` and must not use it");
+                    let message = format!("`{folder}` comes before `{used}` and must not use it");
                     problems.push(TidyProblem::error(&file.path, number + 1, message));
                 }
             }
@@ -71,7 +71,7 @@ fn check_declarations(lib: &RepositoryFile) -> Vec<TidyProblem> {
     let unknown = found.iter().filter(|name| layer_index(name).is_none());
     let missing = LAYER_ORDER.iter().filter(|name| !found.contains(name));
     unknown
-        .map(|name| format!("module `{name}` has no place in the order of layers"))
+        .map(|name| format!("module `{name}` is not in the order of layers"))
         .chain(missing.map(|name| format!("layer `{name}` is not declared")))
         .map(|message| TidyProblem::error(&lib.path, 0, message))
         .collect()

@@ -32,17 +32,17 @@ pub(super) fn check(files: &[RepositoryFile]) -> Vec<TidyProblem> {
     for file in files.iter().filter(|file| file.path != BUDGETS) {
         let (findings, budget) = (all_findings(file), budgets.get(file.path.as_str()).copied().unwrap_or(0));
         if findings.len() > budget {
-            let more = format!("{} faults of prose or names, and its budget is {budget}", findings.len());
+            let more = format!("{} prose or naming faults exceed the budget of {budget}", findings.len());
             problems.push(TidyProblem::error(&file.path, 0, more));
             let shown = findings.into_iter().take(MAX_SHOWN);
             problems.extend(shown.map(|finding| TidyProblem::error(&file.path, finding.line, finding.message)));
         } else if findings.len() < budget {
-            let fewer = format!("{} faults of prose or names, fewer than its budget of {budget}", findings.len());
+            let fewer = format!("{} prose or naming faults are below the budget of {budget}", findings.len());
             problems.push(TidyProblem::error(&file.path, 0, format!("{fewer}: run `cargo xtask prose --lower`")));
         }
     }
     let gone = budgets.keys().filter(|path| files.iter().all(|file| file.path != **path));
-    problems.extend(gone.map(|path| TidyProblem::error(BUDGETS, 0, format!("no file is called `{path}`"))));
+    problems.extend(gone.map(|path| TidyProblem::error(BUDGETS, 0, format!("there is no file `{path}`"))));
     problems
 }
 
@@ -77,7 +77,7 @@ fn bare_names(file: &RepositoryFile) -> Vec<ProseFinding> {
     let Some((_, stem)) = file.path.strip_suffix(".rs").map(|path| path.rsplit_once('/').unwrap_or(("", path))) else {
         return Vec::new();
     };
-    let finding = |line, name: &str| ProseFinding { line, message: format!("`{name}` says nothing alone") };
+    let finding = |line, name: &str| ProseFinding { line, message: format!("`{name}` is not descriptive by itself") };
     let mut found: Vec<ProseFinding> = BARE_NAMES.contains(&stem).then(|| finding(0, stem)).into_iter().collect();
     let code = rust_tokens(&file.text).filter(|(_, _, kind, _)| {
         !matches!(kind, TokenKind::Whitespace | TokenKind::LineComment { .. } | TokenKind::BlockComment { .. })

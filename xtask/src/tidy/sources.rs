@@ -17,18 +17,18 @@ pub(super) fn check(files: &[RepositoryFile]) -> Vec<TidyProblem> {
         problems.push(TidyProblem::error(
             &file.path,
             0,
-            "a program at the root belongs to nothing: move it or delete it",
+            "a program must not be in the root folder: move or delete it",
         ));
     }
     for file in files.iter().filter(|f| f.path.ends_with(".rs")) {
         if !file.text.starts_with("//!") {
-            problems.push(TidyProblem::error(&file.path, 1, "a file starts with `//!`: what it does and promises"));
+            problems.push(TidyProblem::error(&file.path, 1, "a file must start with a `//!` comment: its purpose and invariants"));
         }
         let lines = file.text.lines().count();
         if lines > TOO_LONG {
             problems.push(TidyProblem::error(&file.path, 0, format!("{lines} lines, more than {TOO_LONG}: split it")));
         } else if lines > LONG {
-            let message = format!("{lines} lines, more than {LONG}: what is the second idea in it?");
+            let message = format!("{lines} lines, more than {LONG}: consider splitting it");
             problems.push(TidyProblem::warning(&file.path, 0, message));
         }
         for (number, line) in file.text.lines().enumerate() {

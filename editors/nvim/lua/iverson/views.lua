@@ -159,7 +159,7 @@ local function refresh(view)
       it.lines = {}
       if it.filled then
         -- While the program is broken the view stays as it was, and says so.
-        return say(view, 'as it was before an edit: ' .. message)
+        return say(view, 'outdated: ' .. message)
       end
       return put(view, '-- ' .. message:gsub('\n', '\n-- '))
     end

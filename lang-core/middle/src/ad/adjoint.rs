@@ -43,16 +43,16 @@ pub const RULES: &[&str] = &[
     PRODUCT_ADJ,
     "reverse loop",
     "reverse loop over segments",
-    "given again",
-    "kept for the reverse",
+    "captured input",
+    "stored value",
     "carried cotangent",
     "sum over iterations",
-    "put back",
+    "restored array",
     "cotangent of a slice",
-    "trips that the run knows",
-    "greatest extent",
-    "cotangent of what is put",
-    "cotangent of what is overwritten",
+    "run-time trip count",
+    "maximal extent",
+    "cotangent of the written value",
+    "cotangent of the overwritten array",
 ];
 
 /// Derives the adjoint by the cotangents of the outputs `of`, each with its predicted support.

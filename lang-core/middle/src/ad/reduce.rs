@@ -19,10 +19,10 @@ use lang_sizes::predicate::{Poly, Pred};
 use lang_syntax::ops::Scalar;
 
 /// The forward rule of `max` and `min`.
-pub(super) const EXTREMUM_TAN: &str = "tangent at the place";
+pub(super) const EXTREMUM_TAN: &str = "tangent of the selected element";
 
 /// The adjoint rule of `max` and `min`.
-pub(super) const EXTREMUM_ADJ: &str = "cotangent to the place";
+pub(super) const EXTREMUM_ADJ: &str = "cotangent of the selected element";
 
 /// The forward rule of `prod`.
 pub(super) const PRODUCT_TAN: &str = "tangent of a product";

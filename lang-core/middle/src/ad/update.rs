@@ -53,7 +53,7 @@ impl Differentiator<'_> {
         let outer = *batch as usize;
         let all = canonical_indices(&stmt.dims);
         if is_active(value) {
-            self.hits.count("cotangent of what is put");
+            self.hits.count("cotangent of the written value");
             // The cotangent of the value ranges over the batch and the bound indices only.
             let free = stmt.dims.len();
             let down = |p: &Poly| {
@@ -77,7 +77,7 @@ impl Differentiator<'_> {
         if is_active(base) {
             let (mut left, mut present) = (cotangent.var, cotangent.support.clone());
             if !add {
-                self.hits.count("cotangent of what is overwritten");
+                self.hits.count("cotangent of the overwritten array");
                 let zero = TensorAccess { var: self.builder.zero(&[], scalar), at: Vec::new() };
                 let base = TensorAccess { var: left, at: all.iter().take(outer).cloned().collect() };
                 let (batch, bound, pred, at) = (*batch, bound.clone(), pred.clone(), at.clone());

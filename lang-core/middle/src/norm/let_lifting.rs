@@ -20,7 +20,7 @@ pub const RULES: &[&str] = &["5.1", "5.2", "5.3", "5.4", "5.5", "5.6", "5.7", "5
 const REDUCTION: &str = "lifted out of a reduction";
 
 /// The rule for a binding in an order.
-const ORDER: &str = "lifted out of an order";
+const ORDER: &str = "lifted out of a sort";
 
 type LetBindings = Vec<(LocalId, ExprRef)>;
 

@@ -22,4 +22,4 @@ pub use lang_ir::core::RuleKind;
 pub use rule_coverage::RuleCoverage;
 
 /// The message for a tangent or cotangent whose constructors differ from those of its value.
-pub const CONSTRUCTOR_MISMATCH: &str = "a tangent made with another constructor than its value";
+pub const CONSTRUCTOR_MISMATCH: &str = "the tangent and its value have different constructors";

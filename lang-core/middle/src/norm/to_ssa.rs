@@ -33,7 +33,7 @@ pub const RULES: &[&str] =
 const REDUCTION: &str = "reduction";
 
 /// The rule for positions in sorted order.
-const ORDER: &str = "order";
+const ORDER: &str = "sort";
 
 /// A resolver from a callee to its definition in Tensor SSA.
 pub type DefinitionLookup<'a> = &'a dyn Fn(&Arc<FunctionKey>) -> Option<Arc<SsaFunction>>;

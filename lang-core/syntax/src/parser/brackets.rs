@@ -237,7 +237,7 @@ fn repair_brackets(tokens: Vec<SpannedToken>) -> BalancedTokens {
         }
     }
     for (sym, span) in strays.into_iter().take(MAX_ERRORS) {
-        let message = format!("`{sym}` closes no bracket");
+        let message = format!("unmatched closing bracket `{sym}`");
         out.diagnostics.push(Diagnostic::new(Code::E0002, span, message));
     }
     out.is_open_at_end =
@@ -251,7 +251,7 @@ fn repair_brackets(tokens: Vec<SpannedToken>) -> BalancedTokens {
             (_, Some(_)) => out.report_unclosed(&inner, None),
             (Some(diagnostic), None) if diagnostic.related.len() < 4 => {
                 let also = std::mem::replace(diagnostic, Diagnostic::new(Code::E0002, inner.span, ""));
-                *diagnostic = also.related(inner.span, format!("`{}` is open too", inner.sym));
+                *diagnostic = also.related(inner.span, format!("`{}` is also unclosed", inner.sym));
             }
             (Some(_), None) => {}
             (None, None) => first = Some(unclosed_diagnostic(&inner, None)),
@@ -316,10 +316,10 @@ impl BalancedTokens {
 fn unclosed_diagnostic(open: &OpenBracket, met: Option<(Sym, Span)>) -> Diagnostic {
     let sym = open.sym;
     if let Some((wrong, span)) = open.wrong_closer {
-        let message = format!("`{sym}` is closed by `{wrong}`");
+        let message = format!("`{sym}` has the wrong closing bracket `{wrong}`");
         return Diagnostic::new(Code::E0002, span, message).related(open.span, format!("`{sym}` opens here"));
     }
-    let diagnostic = Diagnostic::new(Code::E0002, open.span, format!("`{sym}` is never closed"));
+    let diagnostic = Diagnostic::new(Code::E0002, open.span, format!("unclosed bracket `{sym}`"));
     match met {
         Some((met, span)) => diagnostic.related(span, format!("before this `{met}`")),
         None => diagnostic,

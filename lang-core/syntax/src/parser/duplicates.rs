@@ -16,7 +16,7 @@ pub(super) fn duplicates(tree: &Tree) -> Vec<Diagnostic> {
     match &tree.item {
         Item::Def(def) => {
             found.check_names("a parameter", def.params.iter().map(|p| &p.name));
-            found.check_names("limited", def.constraints.iter().map(|c| &c.var));
+            found.check_names("constrained", def.constraints.iter().map(|c| &c.var));
         }
         Item::Type(def) => {
             found.check_names("a type parameter", &def.params);
@@ -115,6 +115,6 @@ impl<'a> DuplicateFinder<'a> {
 
     fn report(&mut self, what: &str, name: &Name, span: Span, before: Span) {
         let diagnostic = Diagnostic::new(Code::E0012, span, format!("`{name}` is {what} twice"));
-        self.diagnostics.push(diagnostic.related(before, "first here"));
+        self.diagnostics.push(diagnostic.related(before, "first occurrence"));
     }
 }

@@ -77,7 +77,7 @@ impl ExpectedSet {
         // A continuation of an operand is always possible, so it appears only in an otherwise empty
         // list.
         if parts.is_empty() {
-            let rest = [(Self::OPERATOR, "an operator"), (Self::END, "the end")];
+            let rest = [(Self::OPERATOR, "an operator"), (Self::END, "the end of the input")];
             parts.extend(rest.iter().filter(|(set, _)| self.contains(*set)).map(|(_, text)| (*text).to_owned()));
         }
         match parts.split_last() {
@@ -214,14 +214,14 @@ pub(super) fn diagnostic(error: &SyntaxError, builder: &TreeBuilder) -> Option<D
 /// Returns the description of a token for a message.
 pub(super) fn describe_token(builder: &TreeBuilder, at: usize) -> String {
     match builder.token(at) {
-        None => "the end".to_owned(),
+        None => "the end of the input".to_owned(),
         Some(Token::Name(name)) => format!("`{name}`"),
         Some(Token::Keyword(word)) => format!("`{word}`"),
         Some(Token::Sym(sym)) => format!("`{sym}`"),
         Some(Token::Int(value)) => format!("`{value}`"),
         Some(Token::Float(_)) => "a number".to_owned(),
         Some(Token::Str(_)) => "a string".to_owned(),
-        Some(Token::Error) => "a character outside the language".to_owned(),
+        Some(Token::Error) => "an invalid character".to_owned(),
     }
 }
 
@@ -236,7 +236,7 @@ fn mistake_diagnostic(slip: GrammarMistake, error: &SyntaxError, builder: &TreeB
                     Token::Name(name) => format!("write `in` before `{name}`"),
                     _ => "write `in` before the result".to_owned(),
                 },
-                _ => "after the last `let` write `in` and the result".to_owned(),
+                _ => "write `in` and the result after the last `let`".to_owned(),
             };
             let diagnostic = diagnostic.label("`in` is missing here").related(start, "the `let`").help(help);
             // The fix needs a result to precede; without one, the position of `in` is unknown.
@@ -255,8 +255,8 @@ fn mistake_diagnostic(slip: GrammarMistake, error: &SyntaxError, builder: &TreeB
             Some(Diagnostic::new(Code::E0011, span, message).help(help))
         }
         GrammarMistake::LetFunction => one(
-            "`let` defines no function",
-            r"a function is defined by `def f(x: f64) = …`, a local one by `let f = \(x: f64): e in …`",
+            "`let` cannot define a function with parameters",
+            r"define a function with `def f(x: f64) = …`, a local one with `let f = \(x: f64): e in …`",
         ),
         GrammarMistake::LetWithoutTuple => {
             let names: Vec<String> = (error.at..error.end)
@@ -266,7 +266,7 @@ fn mistake_diagnostic(slip: GrammarMistake, error: &SyntaxError, builder: &TreeB
                 })
                 .collect();
             one(
-                "a `let` binds one pattern",
+                "a `let` must bind exactly one pattern",
                 &format!("write `let ({}) = …`, with a tuple after the `=`", names.join(", ")),
             )
         }
@@ -278,34 +278,34 @@ fn mistake_diagnostic(slip: GrammarMistake, error: &SyntaxError, builder: &TreeB
             let help = format!("write `({} {}: …)`", name(error.at), name(error.at + 2));
             let head = Span::new(builder.span_at(error.at).start, builder.span_at(error.at + 2).start);
             let fix = Fix::replace(head, format!("({} ", name(error.at)));
-            one("the parentheses stand around the whole, not around its index", &help).map(|d| d.fix(fix))
+            one("parentheses must enclose the whole reduction, not its index", &help).map(|d| d.fix(fix))
         }
-        GrammarMistake::OneElementTuple => one("there is no tuple of one element", "leave the comma out"),
+        GrammarMistake::OneElementTuple => one("a tuple cannot have exactly one element", "remove the comma"),
         GrammarMistake::UnparenthesisedParams => {
-            one("the parameters of a function type stand in parentheses", "write it as in `(f64) -> f64`")
+            one("the parameters of a function type must be in parentheses", "write the type as in `(f64) -> f64`")
         }
         GrammarMistake::NamedTupleElements => one(
-            "a tuple type has no names",
-            "a record type is written `{x: f64}`; after the parameters of a function type follows `->`",
+            "a tuple type cannot name its elements",
+            "write a record type as `{x: f64}`; write `->` after the parameters of a function type",
         ),
         GrammarMistake::SuffixExtents => {
-            one("the extents of an array type stand before the element type", "write it as in `[n]f64`")
+            one("the extents of an array type must precede the element type", "write the type as in `[n]f64`")
         }
         GrammarMistake::ExtentsOutsideLet => {
-            one("extents are named only by `let`", "open the array first: `let [k] xs = …`")
+            one("only `let` can name extents", "bind the array first: `let [k] xs = …`")
         }
         GrammarMistake::IntPatternOverflow => {
-            one("the number is too large for i64", "the largest is 9223372036854775807")
+            one("the number is too large for i64", "the maximum is 9223372036854775807")
         }
         GrammarMistake::TuplePositionOverflow => {
-            one("there is no such position", "positions in a tuple are small numbers, from 0")
+            one("the tuple position is too large", "the first position of a tuple is 0")
         }
         GrammarMistake::EmptyList(what) => {
             let inside = builder.span_at(error.end.saturating_sub(1));
             let message = format!("expected {what}, found {}", describe_token(builder, error.end.saturating_sub(1)));
             let mut d = Diagnostic::new(Code::E0001, inside, message);
             if what == "a size" {
-                d = d.help("the length of a parameter has a name, as in `x: [n]f64`; any name does");
+                d = d.help("name the extent, as in `x: [n]f64`; any name is valid");
             }
             Some(d)
         }
@@ -319,13 +319,13 @@ fn separator_diagnostic(error: &SyntaxError, builder: &TreeBuilder) -> Diagnosti
     let sign = (error.end > error.at).then(|| describe_token(builder, error.at));
     let (message, help) = match (builder.token(error.end), sign) {
         (Some(Token::Keyword(word @ (Word::Let | Word::In))), Some(sign)) => {
-            (format!("nothing stands before the `{word}` of a chain"), format!("leave {sign} out"))
+            (format!("unexpected separator before the `{word}` of a `let` chain"), format!("leave {sign} out"))
         }
         (Some(Token::Name(name)), sign) => {
             let instead = sign.map_or_else(String::new, |sign| format!(" instead of {sign}"));
-            ("every name of a chain has its own `let`".to_owned(), format!("write `let {name} = …`{instead}"))
+            ("every binding of a chain must have its own `let`".to_owned(), format!("write `let {name} = …`{instead}"))
         }
-        _ => ("every name of a chain has its own `let`".to_owned(), "write `let x = 1 let y = 2 in …`".to_owned()),
+        _ => ("every binding of a chain must have its own `let`".to_owned(), "write `let x = 1 let y = 2 in …`".to_owned()),
     };
     Diagnostic::new(Code::E0001, builder.span_at(error.at), message).help(help)
 }

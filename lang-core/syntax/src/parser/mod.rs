@@ -70,8 +70,8 @@ pub fn parse_split(kind: ItemKind, text: &str) -> ParsedItem {
     let mut parsed = parse_item(text);
     if kind == ItemKind::StrayText && parsed.tree.item != Item::Error {
         let span = lex(text).tokens.first().map(|token| token.span).unwrap_or_default();
-        let help = "a `let` of the top level stands in the first column of its line";
-        parsed.diagnostics.push(Diagnostic::new(Code::E0009, span, "this stands in no item").help(help));
+        let help = "a top-level `let` must begin in the first column of its line";
+        parsed.diagnostics.push(Diagnostic::new(Code::E0009, span, "this text is outside all items").help(help));
         parsed.tree.item = Item::Error;
     }
     parsed
@@ -235,8 +235,8 @@ fn parse(text: &str, goal: ParseGoal) -> (ParsedItem, bool) {
         told.extend(errors);
     }
     if let Some(span) = builder.too_deep() {
-        let message = format!("nested more than {MAX_DEPTH} deep");
-        diagnostics.push(Diagnostic::new(Code::E0006, span, message).help("name parts of it with `let`"));
+        let message = format!("the nesting exceeds {MAX_DEPTH} levels");
+        diagnostics.push(Diagnostic::new(Code::E0006, span, message).help("name subexpressions with `let`"));
         tree.item = Item::Error;
         incomplete = false;
     } else {
@@ -279,8 +279,8 @@ fn unindented_let(tokens: &[SpannedToken]) -> Option<Diagnostic> {
     let is_let = |token: &SpannedToken| token.token == Token::Keyword(Word::Let);
     let (first, rest) = tokens.split_first()?;
     let found = rest.iter().find(|t| t.is_in_column0 && is_let(t)).filter(|_| !is_let(first))?;
-    let help = "in column 0 `let` begins an item: put a space before it";
-    Some(Diagnostic::new(Code::E0001, found.span, "a `let` inside an item is indented").help(help))
+    let help = "insert a space before the `let`, because in column 0 it begins an item";
+    Some(Diagnostic::new(Code::E0001, found.span, "a `let` inside an item must be indented").help(help))
 }
 
 fn is_item_keyword(token: Option<&Token>) -> bool {

@@ -88,7 +88,7 @@ impl TypeChecker<'_> {
     /// Returns the help text for two arguments that fit in each other's place.
     pub(super) fn swap_help(signature: &Signature, (i, j): (usize, usize)) -> String {
         let name = |k: usize| signature.params.get(k).map(|(name, _)| name.clone()).unwrap_or_default();
-        format!("the arguments fit when those for `{}` and `{}` change places", name(i), name(j))
+        format!("swap the arguments for `{}` and `{}`", name(i), name(j))
     }
 
     /// Adds suggestions to the errors about sizes.

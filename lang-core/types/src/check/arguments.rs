@@ -142,7 +142,7 @@ impl<'a> TypeChecker<'a> {
                 for (f, w) in std::mem::take(goals) {
                     let Err(m @ Mismatch::Size(..)) = self.metas.unify_size(&f, &w, &mut left) else { continue };
                     let at = nodes.get(*k).map_or_else(Span::default, |n| self.node_span(*n));
-                    let d = Diagnostic::new(Code::E0300, at, format!("sizes do not fit for {}", what(*k)));
+                    let d = Diagnostic::new(Code::E0300, at, format!("sizes do not match for {}", what(*k)));
                     self.report(self.explain_size_mismatch(d, &m, *k, &targets, args));
                 }
                 *goals = left;
@@ -170,7 +170,7 @@ impl<'a> TypeChecker<'a> {
         args: &[ArgSource],
     ) -> Diagnostic {
         let Mismatch::Size(found, wanted) = m else { return d };
-        d = d.label(format!("the size `{found}` stands where `{wanted}` is wanted"));
+        d = d.label(format!("the size `{found}` does not match the expected `{wanted}`"));
         let sizes = |t: &Type| {
             let mut sizes = Vec::new();
             t.visit(&mut |_| {}, &mut |p| sizes.push(p.clone()));
@@ -212,9 +212,9 @@ impl<'a> TypeChecker<'a> {
         if named.to_string() != wanted.to_string() || clash {
             d = d.label(match clash {
                 true => format!(
-                    "the size `{found}` stands where `{wanted}` is wanted, which the signature writes as `{named}`"
+                    "the size `{found}` does not match the expected `{wanted}`, which the signature writes as `{named}`"
                 ),
-                false => format!("the size `{found}` stands where `{named}` = `{wanted}` is wanted"),
+                false => format!("the size `{found}` does not match the expected `{named}` = `{wanted}`"),
             });
         }
         let of = if clash { " of the signature" } else { "" };

@@ -119,7 +119,7 @@ impl TypeChecker<'_> {
                     Some(s) => width.add(s).add_constant(-1).div(s).unwrap_or_else(|| Poly::atom(Atom::Overflow)),
                 };
                 if stride.and_then(|s| s.as_constant()).is_some_and(|c| c <= 0) {
-                    let d = Diagnostic::new(Code::E0511, self.node_span(*b), "a stride is at least 1");
+                    let d = Diagnostic::new(Code::E0511, self.node_span(*b), "a stride must be at least 1");
                     self.report(d.help("to run downwards, count up and index from the end: `x[n - 1 - i]`"));
                 }
                 (ends.0, ends.1, extent)
@@ -134,8 +134,8 @@ impl TypeChecker<'_> {
         let node = if let Type::Scalar(Scalar::F64 | Scalar::F32) = t {
             let span = self.node_span(node);
             self.report(
-                Diagnostic::new(Code::E0206, span, format!("the bound of a range is an `i64`, and this is a `{t}`"))
-                    .help("`i64(…)` makes an integer, rounding towards zero; an integer literal has no point")
+                Diagnostic::new(Code::E0206, span, format!("the bound of a range must be an `i64`, but this is a `{t}`"))
+                    .help("`i64(…)` converts to an integer, rounding towards zero; an integer literal has no decimal point")
                     .fix(Fix::wrap(span, "i64(", ")")),
             );
             self.alloc(Typed::Error, Type::I64, span)
@@ -186,12 +186,12 @@ impl TypeChecker<'_> {
                 let d = Diagnostic::new(
                     Code::E0311,
                     at,
-                    format!("`{}` cannot be filtered: its extent would not be known", kind.keyword()),
+                    format!("`{}` cannot be filtered, because its extent would not be known", kind.keyword()),
                 );
                 self.report(if kind == BinderKind::For {
-                    d.help("`filter(\\x: …, xs)` keeps elements; `for i: [p] * e` puts zeros")
+                    d.help("`filter(\\x: …, xs)` selects elements; `for i: [p] * e` inserts zeros")
                 } else {
-                    d.help("put the condition into the body, with `&&`")
+                    d.help("move the condition into the body, with `&&`")
                 });
             }
             let p = self.check_expr(p, &Type::BOOL, "a filter");
@@ -228,7 +228,7 @@ impl TypeChecker<'_> {
                 let at = self.node_span(end);
                 self.report(
                     Diagnostic::new(Code::E0303, at, "the extent of a relation is not known here")
-                        .help("give it a name first: `let n = … in rel i < n: …`"),
+                        .help("name it first: `let n = … in rel i < n: …`"),
                 );
             }
             *extent = p;
@@ -273,9 +273,9 @@ impl TypeChecker<'_> {
                         Diagnostic::new(
                             Code::E0209,
                             at,
-                            format!("`{}` compares numbers, and this is a `{t}`", kind.keyword()),
+                            format!("`{}` compares numbers, but this is a `{t}`", kind.keyword()),
                         )
-                        .help(format!("give an index for every axis: `{} i, j: a[i, j]`", kind.keyword())),
+                        .help(format!("write an index for every axis: `{} i, j: a[i, j]`", kind.keyword())),
                     );
                 } else if let Err(Mismatch::Class(t, class)) = self.require_class(&elem, TypeClass::Num) {
                     let at = self.node_span(body);
@@ -312,9 +312,9 @@ impl TypeChecker<'_> {
                             Diagnostic::new(
                                 Code::E0209,
                                 at,
-                                format!("`{}` works on numbers, and this is a truth value", kind.keyword()),
+                                format!("`{}` works on numbers, but this is a truth value", kind.keyword()),
                             )
-                            .help("to count, `sum i: [p] * 1`; to ask whether there is one, `any i: p`"),
+                            .help("to count, write `sum i: [p] * 1`; to test for one, write `any i: p`"),
                         );
                     } else {
                         self.report_class_error(&t, class, at);

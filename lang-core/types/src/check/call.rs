@@ -109,13 +109,13 @@ impl<'a> TypeChecker<'a> {
             if res != Some(Res::Error) {
                 let name = &named.name;
                 let help = match self.is_unknown_in(name, value) {
-                    true => format!("an index stands after `for`, `sum` or the like: `sum {name}: e`"),
+                    true => format!("write an index after a binder such as `for` or `sum`: `sum {name}: e`"),
                     false => {
-                        "arguments go by position; only derivative operators, `wrt:`, `plot` and `load` take some by name"
+                        "arguments are positional; only derivative operators (`wrt:`), `plot` and `load` take named arguments"
                             .to_owned()
                     }
                 };
-                let message = format!("`{name}:` names no argument here");
+                let message = format!("`{name}:` does not name an argument here");
                 self.report(Diagnostic::new(Code::E0217, named.span, message).help(help));
             }
             return self.infer_invalid_call(&arg_sources(args), span);
@@ -153,7 +153,7 @@ impl<'a> TypeChecker<'a> {
             Some(Res::Form(form)) => {
                 let name = form.name();
                 self.report(
-                    Diagnostic::new(Code::E0202, self.expr_span(f), format!("`{name}` cannot stand after `|>`"))
+                    Diagnostic::new(Code::E0202, self.expr_span(f), format!("`{name}` is not allowed after `|>`"))
                         .help(format!("write `{name}(…)`")),
                 );
                 self.error_node(span)
@@ -191,9 +191,9 @@ impl<'a> TypeChecker<'a> {
                 if nodes.len() != f.arity() {
                     let (wanted, there) = (argument_count(f.arity()), found_count(nodes.len()));
                     let mut d =
-                        Diagnostic::new(Code::E0201, span, format!("`{}` takes {wanted}, and {there}", f.name()));
+                        Diagnostic::new(Code::E0201, span, format!("`{}` expects {wanted}, {there}", f.name()));
                     if matches!(f.name(), "max" | "min") && nodes.len() == 1 {
-                        d = d.help(format!("the {0} of an array is `{0} i: x[i]`", f.name()));
+                        d = d.help(format!("for the {0} of an array, write `{0} i: x[i]`", f.name()));
                         if let (Some(habit), [ArgSource::Expr(arg)]) =
                             (foreign_calls::find_foreign_call(foreign_calls::FOREIGN_METHODS, f.name()), args)
                         {
@@ -220,7 +220,7 @@ impl<'a> TypeChecker<'a> {
                         self.report_error(
                             Code::E0201,
                             span,
-                            format!("`{}` converts 1 argument, and {}", to.name(), found_count(nodes.len())),
+                            format!("`{}` expects 1 argument, {}", to.name(), found_count(nodes.len())),
                         );
                         self.error_node(span)
                     }
@@ -235,7 +235,7 @@ impl<'a> TypeChecker<'a> {
                         self.expr_span(callee),
                         format!("`{}` is a number, not a function", c.name()),
                     )
-                    .help("a product is written with `*`"),
+                    .help("write a product with `*`"),
                 );
                 self.error_node(span)
             }
@@ -278,7 +278,7 @@ impl<'a> TypeChecker<'a> {
         if args.len() != signature.params.len() {
             let (wanted, there) = (argument_count(signature.params.len()), found_count(args.len()));
             self.report(
-                Diagnostic::new(Code::E0201, span, format!("`{name}` takes {wanted}, and {there}"))
+                Diagnostic::new(Code::E0201, span, format!("`{name}` expects {wanted}, {there}"))
                     .help(format!("its signature is `{name}{signature}`")),
             );
             return self.infer_invalid_call(args, span);
@@ -306,7 +306,7 @@ impl<'a> TypeChecker<'a> {
                             Diagnostic::new(
                                 Code::E0300,
                                 at,
-                                format!("`{}` is given, and the other arguments say `{}`", given, solved),
+                                format!("the argument is `{}`, but the other arguments require `{}`", given, solved),
                             )
                             .label(format!("for {}", what(k))),
                         ),
@@ -363,7 +363,7 @@ impl<'a> TypeChecker<'a> {
             self.report_error(
                 Code::E0201,
                 span,
-                format!("the constructor `{}` takes {wanted}, and {there}", ctor.name),
+                format!("the constructor `{}` expects {wanted}, {there}", ctor.name),
             );
             return self.infer_invalid_call(args, span);
         }
@@ -430,7 +430,7 @@ impl<'a> TypeChecker<'a> {
                     self.report_error(
                         Code::E0201,
                         span,
-                        format!("this function has type `{shown}`, and {}", found_count(args.len())),
+                        format!("wrong number of arguments for a function of type `{shown}`: {}", found_count(args.len())),
                     );
                     return self.infer_invalid_call(args, span);
                 }
@@ -476,7 +476,7 @@ impl<'a> TypeChecker<'a> {
                     self.report_error(
                         Code::E0201,
                         span,
-                        format!("this relation takes {} indices, and {}", dims.len(), found_count(args.len())),
+                        format!("this relation expects {} indices, {}", dims.len(), found_count(args.len())),
                     );
                     return self.error_node(span);
                 }
@@ -487,14 +487,14 @@ impl<'a> TypeChecker<'a> {
                 let params = nodes.iter().map(|n| (None, self.nodes[*n].ty.clone())).collect();
                 let result = self.metas.fresh_type(TypeClass::Any, span);
                 let wanted = Type::Fun(Arc::new(FunType { params, result: result.clone() }));
-                let f = self.require_type(f, &wanted, "what is called here");
+                let f = self.require_type(f, &wanted, "the callee");
                 self.alloc(Typed::Call { callee: Callee::Value(f), args: nodes }, result, span)
             }
             Type::Error => self.infer_invalid_call(args, span),
             t => {
                 let t = self.metas.with_defaults(&t);
                 let at = self.node_span(f);
-                let mut d = Diagnostic::new(Code::E0202, at, format!("this has type `{t}` and is no function"));
+                let mut d = Diagnostic::new(Code::E0202, at, format!("this has type `{t}` and is not a function"));
                 d = match t {
                     Type::Array(..) => {
                         let all: Vec<Span> = args
@@ -504,7 +504,7 @@ impl<'a> TypeChecker<'a> {
                                 ArgSource::Node(node) => self.node_span(*node),
                             })
                             .collect();
-                        let d = d.help("an element of an array is `x[i]`, with brackets");
+                        let d = d.help("write an element of an array with brackets, `x[i]`");
                         match (all.first(), all.last()) {
                             (Some(first), Some(last)) if first.start >= at.end => {
                                 let behind = Span::new(at.end, span.end);
@@ -513,7 +513,7 @@ impl<'a> TypeChecker<'a> {
                             _ => d,
                         }
                     }
-                    Type::Scalar(_) => d.help("a product is written with `*`"),
+                    Type::Scalar(_) => d.help("write a product with `*`"),
                     _ => d,
                 };
                 self.report(d);
@@ -547,10 +547,10 @@ impl<'a> TypeChecker<'a> {
 fn arity_help(name: &str, given: usize) -> Option<String> {
     match (name, given) {
         ("round" | "floor" | "ceil" | "trunc", 2) => {
-            Some("to so many digits after the point a number is rounded by `round_to(x, 2)`".to_owned())
+            Some("to round to decimal digits, write `round_to(x, 2)`".to_owned())
         }
         ("max" | "min", 3..) => {
-            Some(format!("of several numbers write `{name}(a, {name}(b, c))`, of an array `{name} i: x[i]`"))
+            Some(format!("for several numbers, write `{name}(a, {name}(b, c))`; for an array, write `{name} i: x[i]`"))
         }
         ("log", 2) => Some("the logarithm of `x` to the base `b` is `log(x) / log(b)`".to_owned()),
         _ => None,

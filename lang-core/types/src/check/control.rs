@@ -51,8 +51,8 @@ impl TypeChecker<'_> {
             let c = if let Type::Array(..) = t {
                 let at = self.node_span(c);
                 self.report(
-                    Diagnostic::new(Code::E0200, at, format!("a condition is one truth value, and this is a `{t}`"))
-                        .help("ask `all i: p[i]` or `any i: p[i]`, or choose for each element: `for i: if p[i] then … else …`"),
+                    Diagnostic::new(Code::E0200, at, format!("a condition must be a single truth value, but this is a `{t}`"))
+                        .help("write `all i: p[i]` or `any i: p[i]`, or choose for each element: `for i: if p[i] then … else …`"),
                 );
                 self.alloc(Typed::Error, Type::BOOL, at)
             } else {
@@ -92,7 +92,7 @@ impl TypeChecker<'_> {
             return self.check_tail(e, tail);
         }
         if let Some(t) = wanted {
-            return self.check_expr(e, &t.clone(), "this branch, as for the first one");
+            return self.check_expr(e, &t.clone(), "this branch, as for the first branch");
         }
         let node = self.infer(e, hint);
         let found = self.metas.zonk(&self.nodes[node].ty);
@@ -157,7 +157,7 @@ impl TypeChecker<'_> {
         match ty {
             Some(t) => {
                 let wanted = self.lower_annotation(t);
-                self.check_with_opened_extents(init, &wanted, self.tree.types[t].span, "the first value of the carry")
+                self.check_with_opened_extents(init, &wanted, self.tree.types[t].span, "the initial carry")
             }
             None => self.infer(init, hint),
         }
@@ -168,7 +168,7 @@ impl TypeChecker<'_> {
         let node = self.infer(body, Some(carry));
         let found = self.nodes[node].ty.clone();
         match self.unify(&found, carry) {
-            Ok(goals) => self.wrap_in_goal_checks(node, goals, "the carry, which keeps its sizes", Code::E0213),
+            Ok(goals) => self.wrap_in_goal_checks(node, goals, "the carry, which must keep its sizes", Code::E0213),
             Err(m) => {
                 let span = self.node_span(node);
                 let (f, w) = (self.metas.zonk(&found), self.metas.zonk(carry));
@@ -177,17 +177,17 @@ impl TypeChecker<'_> {
                     let (from, to) =
                         (self.metas.with_defaults(&wanted), self.metas.with_defaults(&self.nodes[node].ty));
                     let whose = if part.is_empty() { String::new() } else { format!("{part} of ") };
-                    let message = format!("{whose}the carry begins as `{from}` and would become `{to}`");
+                    let message = format!("{whose}the carry starts as `{from}` but would become `{to}`");
                     let span = self.node_span(node);
                     let mut d = Diagnostic::new(Code::E0213, span, message);
                     d = match &m {
-                        Mismatch::Size(a, b) => d.label(format!("the size `{a}` stands where `{b}` is wanted")).help(
-                            "a carry keeps its sizes; start with all elements and update them: `acc with [i] = e`",
+                        Mismatch::Size(a, b) => d.label(format!("the size `{a}` does not match the expected `{b}`")).help(
+                            "a carry must keep its sizes; start with all elements and update them: `acc with [i] = e`",
                         ),
                         Mismatch::Scalars(Type::Scalar(_), w) if *w == Type::I64 => {
-                            d.help("begin with a real number: `0.0` rather than `0`")
+                            d.help("start with a real number: `0.0` instead of `0`")
                         }
-                        _ => d.help("the body gives the next carry, of the type of the first"),
+                        _ => d.help("the body must return the next carry, with the type of the first"),
                     };
                     self.report(d);
                 }
@@ -239,8 +239,8 @@ impl TypeChecker<'_> {
         if let Some(k) = every
             && self.poly(k).and_then(Poly::as_constant).is_some_and(|k| k < 1)
         {
-            let d = Diagnostic::new(Code::E0511, self.node_span(k), "the spacing of checkpoints is at least 1");
-            self.report(d.help("`checkpoint 1:` keeps every state, `checkpoint:` chooses a spacing itself"));
+            let d = Diagnostic::new(Code::E0511, self.node_span(k), "the spacing of checkpoints must be at least 1");
+            self.report(d.help("`checkpoint 1:` keeps every state; `checkpoint:` chooses the spacing automatically"));
         }
         let of = self.infer(of, hint);
         let ty = self.nodes[of].ty.clone();

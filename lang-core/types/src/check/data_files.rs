@@ -14,13 +14,13 @@ use lang_syntax::ast::{CallArg, Expr, ExprId, Ident};
 
 /// Help on names of files.
 const FILE_FORMATS_HELP: &str =
-    "data files end in .npy, .npz, .csv, .json or .png; text tables, .txt, are only written";
+    "use .npy, .npz, .csv, .json or .png; a .txt table can be written, not read";
 
 impl TypeChecker<'_> {
     /// Infers `load("file", option: e, …)`.
     pub(super) fn infer_load(&mut self, args: &[CallArg], hint: Option<&Type>, span: Span) -> TypedId {
         let Some(first) = args.iter().find(|a| a.name.is_none()) else { return self.error_node(span) };
-        let file = self.check_expr(first.value, &Type::Str, "the file");
+        let file = self.check_expr(first.value, &Type::Str, "the file name");
         let format = self.literal_file_format(first.value);
         let no_data =
             self.allows_effects && format.is_none() && matches!(self.tree.exprs[first.value].kind, Expr::Str(_));
@@ -31,7 +31,7 @@ impl TypeChecker<'_> {
             None if no_data || !self.tree.skipped_names.is_empty() => Type::Error,
             None => {
                 self.report(
-                    Diagnostic::new(Code::E0210, span, "the type of what is loaded must be written")
+                    Diagnostic::new(Code::E0210, span, "a loaded value must have a written type")
                         .help("write it at the `let`: `let xs: [?n]f64 = load(\"file\")`"),
                 );
                 Type::Error
@@ -43,10 +43,10 @@ impl TypeChecker<'_> {
             && self.allows_effects
         {
             let refused = match format {
-                DataFormat::Txt => Some((Code::E0603, format!("`{name}` is a text table, which is written, not read"))),
+                DataFormat::Txt => Some((Code::E0603, format!("`{name}` is a text table, which cannot be read"))),
                 _ if can_read(*format, &known) => None,
                 _ => {
-                    Some((Code::E0604, format!("`{name}`: {} gives no value of type `{known}`", file_phrase(*format))))
+                    Some((Code::E0604, format!("`{name}`: {} cannot contain a value of type `{known}`", file_phrase(*format))))
                 }
             };
             if let Some((code, message)) = refused {
@@ -87,33 +87,33 @@ impl TypeChecker<'_> {
                 _ => suggest::did_you_mean(&name.name, names()),
             };
             let all: Vec<String> = names().map(|n| format!("`{n}:`")).collect();
-            let help = near.unwrap_or_else(|| format!("there are {}", super::and_list(&all)));
+            let help = near.unwrap_or_else(|| format!("the options are {}", super::and_list(&all)));
             self.report(wrong(format!("`load` has no argument `{}:`", name.name)).help(help));
             return None;
         };
         if before.contains(&option) {
             self.infer(value, None);
-            self.report(wrong(format!("`{}:` stands twice", name.name)).help("write it once"));
+            self.report(wrong(format!("`{}:` occurs twice", name.name)).help("write it once"));
             return None;
         }
         if let Some(format) = format.filter(|f| *f != DataFormat::Csv) {
             self.infer(value, None);
-            let message = format!("`{}:` belongs to tables, and {} is none", name.name, file_phrase(format));
-            self.report(wrong(message).help("leave it out, or load a .csv file"));
+            let message = format!("`{}:` applies to tables, but {} is not a table", name.name, file_phrase(format));
+            self.report(wrong(message).help("remove it, or load a .csv file"));
             return None;
         }
         let node = match option {
-            LoadOption::Header => self.check_expr(value, &Type::BOOL, "whether there is a header"),
+            LoadOption::Header => self.check_expr(value, &Type::BOOL, "the option `header:`"),
             LoadOption::Missing if matches!(self.tree.exprs[value].kind, Expr::Array { .. }) => {
                 let words = self.infer(value, None);
                 let ty = self.metas.zonk(&self.nodes[words].ty);
                 match ty.split_array() {
                     (axes, Type::Str) if axes.len() == 1 => words,
                     _ if ty.has_error() => words,
-                    _ => self.check_expr(value, &Type::Str, "a word"),
+                    _ => self.check_expr(value, &Type::Str, "a word for missing values"),
                 }
             }
-            _ => self.check_expr(value, &Type::Str, "a text"),
+            _ => self.check_expr(value, &Type::Str, "this option"),
         };
         if let Expr::Str(text) = &self.tree.exprs[value].kind
             && let Err(message) = option.validate(text)
@@ -140,14 +140,14 @@ impl TypeChecker<'_> {
                 };
                 let of = self.name_expr_at(value).map_or_else(|| "…".to_owned(), ToString::to_string);
                 let pieces = vec![FixPiece::Source(value), FixPiece::Text(", ".to_owned()), FixPiece::Source(at)];
-                let d = Diagnostic::new(Code::E0200, at, "`save` takes the value first, then the name of the file");
+                let d = Diagnostic::new(Code::E0200, at, "`save` takes the value first, then the file name");
                 let d = d.help(format!("write `save({of}, {name})`")).fix(Fix { span: at.to(value), pieces });
                 self.report(d);
                 return self.error_node(span);
             }
         }
         let file = match args.get(1) {
-            Some(a) => self.check_expr(a.value, &Type::Str, "the file"),
+            Some(a) => self.check_expr(a.value, &Type::Str, "the file name"),
             None => self.error_node(Span::default()),
         };
         if let (Some(value), Some(a), true) = (value, args.get(1), self.allows_effects)
@@ -163,7 +163,7 @@ impl TypeChecker<'_> {
             if let Err(what) = check_writable(format, &ty) {
                 let message = format!("`{name}`: {what}");
                 let d = Diagnostic::new(Code::E0605, self.node_span(value), message);
-                self.report(d.label(format!("this has the type `{ty}`")).help(writable_types_help(format)));
+                self.report(d.label(format!("this has type `{ty}`")).help(writable_types_help(format)));
             }
         }
         self.alloc(Typed::Form(TypedForm::Save, value.into_iter().chain([file]).collect()), Type::unit(), span)
@@ -177,7 +177,7 @@ impl TypeChecker<'_> {
         let format = DataFormat::from_file_name(&name);
         if format.is_none() && self.allows_effects {
             let at = self.expr_span(file);
-            self.report(Diagnostic::new(Code::E0603, at, format!("`{name}` is no data file")).help(FILE_FORMATS_HELP));
+            self.report(Diagnostic::new(Code::E0603, at, format!("`{name}` is not a data file")).help(FILE_FORMATS_HELP));
         }
         Some((format?, name))
     }
@@ -190,13 +190,13 @@ fn file_phrase(format: DataFormat) -> String {
 /// Describes the types that can be read from the format.
 fn readable_types_help(format: DataFormat) -> &'static str {
     match format {
-        DataFormat::Npy => "a .npy file is a number or an array of numbers, `[?n]f64`; records are read from .npz",
-        DataFormat::Npz => "a .npz file is a record of arrays, `{x: [?n]f64, y: [?m]f64}`, or a tuple of them",
+        DataFormat::Npy => "a .npy file contains a number or an array of numbers, `[?n]f64`; load records from .npz",
+        DataFormat::Npz => "a .npz file contains a record of arrays, `{x: [?n]f64, y: [?m]f64}`, or a tuple of arrays",
         DataFormat::Csv => {
-            "a table is a matrix, `[?n, ?m]f64`, a record of columns, `{x: [?n]f64}`, or an array of records, `[?n]{x: f64}`"
+            "load a table as a matrix, `[?n, ?m]f64`, a record of columns, `{x: [?n]f64}`, or an array of records, `[?n]{x: f64}`"
         }
-        DataFormat::Json => "JSON gives numbers, truth values, arrays, tuples, records and constructors",
-        DataFormat::Png => "a grey image is `[?h, ?w]f64`, one in colour `[?h, ?w, 3]f64`",
+        DataFormat::Json => "JSON contains numbers, truth values, arrays, tuples, records and constructors",
+        DataFormat::Png => "load a grey image as `[?h, ?w]f64`, a colour image as `[?h, ?w, 3]f64`",
         DataFormat::Txt => "save and load it as .csv",
     }
 }
@@ -204,14 +204,13 @@ fn readable_types_help(format: DataFormat) -> &'static str {
 /// Describes the types that can be written to the format.
 fn writable_types_help(format: DataFormat) -> &'static str {
     match format {
-        DataFormat::Npy => "write records and tuples of arrays as .npz, anything as .json",
-        DataFormat::Npz => "write one array as .npy, anything as .json",
+        DataFormat::Npy => "write records and tuples of arrays as .npz, or any value as .json",
+        DataFormat::Npz => "write one array as .npy, or any value as .json",
         DataFormat::Csv | DataFormat::Txt => {
-            "a table is a matrix, a vector, a record of vectors of one length, or a vector of records of numbers; \
-             anything can be written as .json"
+            "a table is a matrix, a vector, a record of equally long vectors, or a vector of records; write other values as .json"
         }
         DataFormat::Json => "apply the function, and save the values",
-        DataFormat::Png => "an image is `[h, w]`, grey, or `[h, w, 3]`, of reals from 0 to 1 or integers from 0 to 255",
+        DataFormat::Png => "an image is `[h, w]` (grey) or `[h, w, 3]` (colour), with reals from 0 to 1 or integers from 0 to 255",
     }
 }
 
@@ -291,14 +290,14 @@ fn check_writable(format: DataFormat, ty: &Type) -> Result<(), String> {
         DataFormat::Csv | DataFormat::Txt => match ty {
             Type::Record(fields) if !fields.is_empty() => {
                 if !fields.iter().all(|(_, ty)| is_numeric_array(ty, |axes| axes == 1)) {
-                    return no("holds a table, and a record is one if its fields are vectors of numbers");
+                    return no("holds a table, and a record is a table only if its fields are vectors of numbers");
                 }
                 let length = |ty: &Type| ty.split_array().0.first().and_then(|n| n.as_constant());
                 let mut known = fields.iter().filter_map(|(name, ty)| Some((name, length(ty)?)));
                 let Some((first, n)) = known.next() else { return Ok(()) };
                 match known.find(|(_, m)| *m != n) {
                     Some((other, m)) => {
-                        Err(format!("its columns differ in length: `{first}` has {n}, `{other}` has {m}"))
+                        Err(format!("the columns differ in length: `{first}` has {n}, `{other}` has {m}"))
                     }
                     None => Ok(()),
                 }

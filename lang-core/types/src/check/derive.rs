@@ -83,13 +83,13 @@ impl TypeChecker<'_> {
             Some(names) if !names.is_empty() && names.iter().all(|n| params.iter().any(|(p, _)| p.as_str() == n)) => {
                 let wrt = if names.len() == 1 { names.join("") } else { format!("({})", names.join(", ")) };
                 format!(
-                    "to differentiate by `{}` write `{}({function}, wrt: {wrt})`; the point follows in parentheses, {at_point}",
+                    "to differentiate by `{}`, write `{}({function}, wrt: {wrt})`; the point follows in parentheses, {at_point}",
                     names.join("`, `"),
                     d.name()
                 )
             }
             _ => format!(
-                "the point follows in parentheses of its own, {at_point}; `wrt:` names a parameter: `{}({function}, wrt: x)`",
+                "the point follows in separate parentheses, {at_point}; `wrt:` names a parameter: `{}({function}, wrt: x)`",
                 d.name()
             ),
         })
@@ -107,8 +107,8 @@ impl TypeChecker<'_> {
         let (named, plain): (Vec<&CallArg>, Vec<&CallArg>) = args.iter().partition(|a| a.name.is_some());
         let [f] = plain.as_slice() else {
             let message = match plain.len() {
-                0 => format!("`{}` takes a function, and none stands here", d.name()),
-                many => format!("`{}` takes one function, and {many} arguments stand here", d.name()),
+                0 => format!("`{}` expects a function, found none", d.name()),
+                many => format!("`{}` expects one function, found {many} arguments", d.name()),
             };
             let help = self.misplaced_wrt_help(d, &plain, named.is_empty());
             let help = help.unwrap_or_else(|| format!("its result is a function: `{}(f)(…)`; {}", d.name(), d.doc()));
@@ -157,10 +157,10 @@ impl TypeChecker<'_> {
                 let mut e = Diagnostic::new(
                     Code::E0214,
                     at,
-                    format!("`{}` differentiates a function, and this has type `{t}`", d.name()),
+                    format!("`{}` differentiates a function, but this has type `{t}`", d.name()),
                 );
                 e = e.help(format!(
-                    "give it the function, then the point: `{}(f)(x)`; for an expression, `deriv(e, x)`",
+                    "pass the function, then the point: `{}(f)(x)`; for an expression, write `deriv(e, x)`",
                     d.name()
                 ));
                 self.report(e);
@@ -174,8 +174,8 @@ impl TypeChecker<'_> {
         {
             let at = self.node_span(node);
             let name = names.as_ref().and_then(|n| n.get(k)).map_or(String::new(), |n| format!(" `{n}`"));
-            let message = format!("sizes depend on the argument{name}, which `{}` takes inside a tuple", d.name());
-            let help = "differentiate a lambda in which it is fixed: `\\x: f(x, n)`";
+            let message = format!("sizes depend on the argument{name}, but `{}` takes it inside a tuple", d.name());
+            let help = "fix it in a lambda, and differentiate the lambda: `\\x: f(x, n)`";
             self.report(Diagnostic::new(Code::E0214, at, message).help(help));
             return self.error_node(span);
         }
@@ -186,10 +186,10 @@ impl TypeChecker<'_> {
                 let mut e = Diagnostic::new(Code::E0214, at, message);
                 match fun.result.split_array().1 {
                     Type::Scalar(Scalar::I64 | Scalar::Bool) => {
-                        e = e.help("only reals have derivatives: a function that gives an `f64` has a gradient");
+                        e = e.help("return an `f64`, because only reals have derivatives");
                     }
                     _ if matches!(d, Derivative::Grad | Derivative::ValueAndGrad) => {
-                        e = e.help("for several outputs there are `jacobian`, `vjp` and `jvp`");
+                        e = e.help("for several outputs, use `jacobian`, `vjp` or `jvp`");
                     }
                     _ => {}
                 }
@@ -251,11 +251,11 @@ impl TypeChecker<'_> {
                 continue;
             }
             if let Some(t) = types.iter().find_map(|t| self.find_without_tangent(t)) {
-                let message = format!("values of type `{t}` need not be real, and what is differentiated is");
-                let help = format!("say that they are: `where {t}: real`");
+                let message = format!("values of type `{t}` need not be real, but only reals have derivatives");
+                let help = format!("add the constraint `where {t}: real`");
                 wrong.push(Diagnostic::new(Code::E0214, node.span, message).help(help));
             } else if !right {
-                let message = "the types of what is differentiated are not known here";
+                let message = "the types of the differentiated expression are not known here";
                 let help = "write the types of the parameters: `\\(x: f64): …`";
                 wrong.push(Diagnostic::new(Code::E0214, node.span, message).help(help));
             }
@@ -312,7 +312,7 @@ impl TypeChecker<'_> {
                         label.span,
                         format!("`{}` has no argument `{}:`", d.name(), label.name),
                     )
-                    .help("the parameter to differentiate by is named with `wrt:`"),
+                    .help("name the parameter to differentiate by with `wrt:`"),
                 );
                 return None;
             }
@@ -321,7 +321,7 @@ impl TypeChecker<'_> {
                     Diagnostic::new(
                         Code::E0214,
                         label.span,
-                        "`wrt:` needs a definition or a lambda, whose parameters have names",
+                        "`wrt:` needs a definition or a lambda, because their parameters have names",
                     )
                     .help("wrap the function: `\\x, y: f(x, y)`"),
                 );
@@ -343,7 +343,7 @@ impl TypeChecker<'_> {
                 };
                 match (0..).zip(names).find(|(_, n)| **n == wanted) {
                     Some((k, _)) if positions.contains(&k) => {
-                        let message = format!("`{wanted}` stands twice in `wrt:`");
+                        let message = format!("`{wanted}` occurs twice in `wrt:`");
                         self.report(Diagnostic::new(Code::E0214, at, message).help("name each parameter once"));
                         return None;
                     }
@@ -352,8 +352,8 @@ impl TypeChecker<'_> {
                         let have: Vec<String> =
                             names.iter().filter(|n| !n.is_empty()).map(|n| format!("`{n}`")).collect();
                         self.report(
-                            Diagnostic::new(Code::E0214, at, "`wrt:` names a parameter of the function")
-                                .help(format!("its parameters are {}", super::and_list(&have))),
+                            Diagnostic::new(Code::E0214, at, "`wrt:` must name a parameter of the function")
+                                .help(format!("the parameters are {}", super::and_list(&have))),
                         );
                         return None;
                     }
@@ -427,7 +427,7 @@ fn derived_function_type(d: Derivative, f: &FunType, wrt: Option<&[u32]>) -> Res
     };
     let scalar = || match &f.result {
         Type::Scalar(Scalar::F64 | Scalar::F32) | Type::Param(..) | Type::Meta(_) | Type::Error => Ok(()),
-        t => Err(format!("`{}` wants a function with one real result, and this one gives `{t}`", d.name())),
+        t => Err(format!("`{}` needs a function with one real result, but this one returns `{t}`", d.name())),
     };
     let gradient = tuple_unless_single(chosen.iter().map(tangent_type).collect());
     let same = |result: Type| FunType { params: f.params.clone(), result };
@@ -453,13 +453,13 @@ fn derived_function_type(d: Derivative, f: &FunType, wrt: Option<&[u32]>) -> Res
             let input = tuple_unless_single(chosen);
             same(
                 jacobian_type(&f.result, &input)
-                    .ok_or_else(|| format!("a Jacobian of a `{}` is not made of arrays of reals", f.result))?,
+                    .ok_or_else(|| format!("the Jacobian of a `{}` does not consist of arrays of reals", f.result))?,
             )
         }
         Derivative::Hessian => {
             scalar()?;
             let input = tuple_unless_single(chosen);
-            let bad = || format!("a Hessian by a `{input}` is not made of arrays of reals");
+            let bad = || format!("the Hessian with respect to a `{input}` does not consist of arrays of reals");
             same(jacobian_type(&gradient, &input).ok_or_else(bad)?)
         }
         Derivative::Hvp => {

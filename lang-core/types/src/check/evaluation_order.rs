@@ -71,14 +71,14 @@ impl TypeChecker<'_> {
                 OrderStep::ReadSizes(node) => {
                     let found = self.size_locals_read(node).into_iter().find(|l| !known.is_known(*l));
                     let lambda = matches!(self.nodes[node].kind, Typed::Lambda(_));
-                    let what = if lambda { "this function is made" } else { "this is evaluated" };
+                    let what = if lambda { "this function is created" } else { "this is evaluated" };
                     early.extend(found.map(|l| (l, self.node_span(node), what)));
                 }
                 OrderStep::ReadExtent(p, span) => {
                     let mut locals = Vec::new();
                     collect_locals(&p, &mut locals);
                     early.extend(
-                        locals.into_iter().find(|l| !known.is_known(*l)).map(|l| (l, span, "this index begins to run")),
+                        locals.into_iter().find(|l| !known.is_known(*l)).map(|l| (l, span, "this index starts")),
                     );
                 }
                 OrderStep::Bind(locals) => locals.into_iter().for_each(|l| known.bind(l)),
@@ -95,8 +95,8 @@ impl TypeChecker<'_> {
             told.push(l);
             let (name, place) = self.local_info(l).map(|i| (i.name.clone(), i.span)).unwrap_or_default();
             let message = format!("the extent `{name}` is not known yet where {what}");
-            let d = Diagnostic::new(Code::E0310, span, message).related(place, "becomes known here");
-            self.report(d.help("bind what has this extent by a `let` before, or write another extent here"));
+            let d = Diagnostic::new(Code::E0310, span, message).related(place, "it becomes known here");
+            self.report(d.help("bind the value with this extent in an earlier `let`, or write another extent here"));
         }
     }
 

@@ -124,9 +124,9 @@ impl TypeChecker<'_> {
                             Diagnostic::new(
                                 Code::E0200,
                                 at,
-                                format!("bars count the members of a relation, and this has type `{t}`"),
+                                format!("`|…|` counts the members of a relation, but this has type `{t}`"),
                             )
-                            .help("the absolute value is `abs(x)`")
+                            .help("for the absolute value, write `abs(x)`")
                             .fix(Fix { span, ..Fix::wrap(at, "abs(", ")") }),
                         );
                     }
@@ -171,7 +171,7 @@ impl TypeChecker<'_> {
             }
             self.report(
                 Diagnostic::new(Code::E0004, span, "this number is too large for `i64`")
-                    .help("the largest is 9223372036854775807; a real number has a point or an exponent"),
+                    .help("the largest `i64` is 9223372036854775807; write a real number with a decimal point or an exponent"),
             );
             return self.alloc(Typed::Error, ty, span);
         };
@@ -241,8 +241,8 @@ impl TypeChecker<'_> {
             }
             Some(Res::Form(_) | Res::Derive(_) | Res::Convert(_)) => {
                 self.report(
-                    Diagnostic::new(Code::E0202, span, format!("`{name}` stands without its arguments"))
-                        .help(format!("apply it, `{name}(…)`; to pass it on, write `\\x: {name}(x)`")),
+                    Diagnostic::new(Code::E0202, span, format!("`{name}` needs its arguments"))
+                        .help(format!("apply it, `{name}(…)`, or pass a lambda, `\\x: {name}(x)`")),
                 );
                 self.error_node(span)
             }
@@ -283,7 +283,7 @@ impl TypeChecker<'_> {
                 let mut d = Diagnostic::new(
                     Code::E0106,
                     field.span,
-                    format!("`.{}` asks for a field, and this has type `{t}`", field.name),
+                    format!("`.{}` selects a field of a record, but this has type `{t}`", field.name),
                 );
                 if matches!(t, Type::Array(..)) {
                     d.fixes = self.foreign_method_fixes(base, field, span);
@@ -328,7 +328,7 @@ impl TypeChecker<'_> {
                     self.report_error(
                         Code::E0106,
                         at,
-                        format!("there is no component {k}: the tuple has {}, counted from 0", items.len()),
+                        format!("there is no component {k}: the tuple has {} components, counted from 0", items.len()),
                     );
                     self.error_node(span)
                 }
@@ -340,12 +340,12 @@ impl TypeChecker<'_> {
                 let mut d = Diagnostic::new(
                     Code::E0106,
                     at,
-                    format!("`.{k}` asks for a component of a tuple, and this has type `{t}`"),
+                    format!("`.{k}` selects a component of a tuple, but this has type `{t}`"),
                 );
                 if matches!(t, Type::Array(..)) {
                     let behind = Span::new(self.node_span(base).end, span.end);
                     d = d
-                        .help(format!("an element of an array is `x[{k}]`"))
+                        .help(format!("for an element of an array, write `x[{k}]`"))
                         .fix(Fix::replace(behind, format!("[{k}]")));
                 }
                 self.report(d);
@@ -361,7 +361,7 @@ impl TypeChecker<'_> {
             return self.error_node(span);
         }
         self.report(
-            Diagnostic::new(Code::E0210, span, format!("the type of this is not known here, and {what} is wanted"))
+            Diagnostic::new(Code::E0210, span, format!("the type of this is not known here, but {what} is expected"))
                 .help("write the type of the parameter: `\\(x: [n]f64): …`"),
         );
         self.error_node(span)
@@ -391,11 +391,11 @@ impl TypeChecker<'_> {
                     says.push(format!("{} missing", super::and_list(&missing)));
                 }
                 if !extra.is_empty() {
-                    says.push(format!("{} not wanted", super::and_list(&extra)));
+                    says.push(format!("{} unexpected", super::and_list(&extra)));
                 }
                 let wanted = self.metas.with_defaults(&Type::Record(hints.clone()));
                 self.report(
-                    Diagnostic::new(Code::E0212, span, format!("the fields do not fit `{wanted}`"))
+                    Diagnostic::new(Code::E0212, span, format!("the fields do not match `{wanted}`"))
                         .label(says.join("; ")),
                 );
                 return self.error_node(span);
@@ -421,7 +421,7 @@ impl TypeChecker<'_> {
                 Diagnostic::new(
                     Code::E0207,
                     span,
-                    "an Iverson bracket guards what it is multiplied with, and nothing follows",
+                    "an Iverson bracket must guard a factor, but nothing follows it",
                 )
                 .help("write `[p] * 1` to count, `[p] * 1.0` for a real, or `[p,]` for an array of one truth value"),
             );
@@ -464,9 +464,9 @@ impl TypeChecker<'_> {
                     Diagnostic::new(
                         Code::E0207,
                         bracket,
-                        format!("`[…] *` is an Iverson bracket: a condition stands in it, not a `{t}`"),
+                        format!("`[…] *` is an Iverson bracket: it must contain a condition, not a `{t}`"),
                     )
-                    .help("an array of one element is `[x,]`"),
+                    .help("for an array of one element, write `[x,]`"),
                 );
                 self.infer(body, hint);
                 return self.error_node(span);
@@ -693,9 +693,9 @@ impl TypeChecker<'_> {
                 Diagnostic::new(
                     Code::E0310,
                     span,
-                    format!("the extent of the result of `{name}` is known only when it is called"),
+                    format!("the extent of the result of `{name}` is known only after a call"),
                 )
-                .help("call it where its result is used; it cannot be passed as a function"),
+                .help("call it where the result is used, because it cannot be passed as a function"),
             );
         }
         let ty = Type::Fun(Arc::new(FunType { params, result }));

@@ -36,7 +36,7 @@ impl TypeChecker<'_> {
         );
         let Some(p) = polynomial else { return named };
         // The arithmetic may wrap: the run ends unless the value equals its polynomial.
-        let demand = (value, SizeConstraint::Equal(p.clone()), "this size, whose arithmetic wraps".to_owned());
+        let demand = (value, SizeConstraint::Equal(p.clone()), "this size, because its arithmetic wraps".to_owned());
         let checked = self.wrap_in_size_checks(named, vec![demand], Code::E0300);
         self.set_poly(checked, p);
         checked
@@ -67,7 +67,7 @@ impl TypeChecker<'_> {
                         hidden_extent_reason(wanted, &self.local_size(*l))
                     );
                     let d = Diagnostic::new(Code::E0310, written, message);
-                    self.report(d.help("only an extent of the whole value, or of a component of it, can be opened"));
+                    self.report(d.help("open only an extent of the whole value or of one of its components"));
                 }
             }
         }
@@ -107,7 +107,7 @@ impl TypeChecker<'_> {
         let unknown = self.opened_sizes(&t, self.tree.types[written].span);
         let Some(place) = unknown.first().and_then(|l| self.local_info(*l)) else { return t };
         let d = unknown_extent_error(&place.name, place.span);
-        self.report(d.help("leave the type out: it is told where the function is used"));
+        self.report(d.help("omit the type, because the use of the function determines it"));
         Type::Error
     }
 
@@ -156,8 +156,8 @@ pub(super) fn hidden_extent_reason(t: &Type, size: &Poly) -> &'static str {
         }
     }
     match of_sum(t, size) {
-        true => "belongs to a sum type, of which a value need not hold an array",
-        false => "belongs to arrays inside others",
+        true => "belongs to a sum type, whose values need not contain an array",
+        false => "belongs to arrays inside other arrays",
     }
 }
 

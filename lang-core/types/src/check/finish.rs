@@ -217,7 +217,7 @@ impl TypeChecker<'_> {
                                 span,
                                 format!("the slice `{a}..{b}` never fits an axis of extent `{n}`"),
                             )
-                            .help("a slice `a..b` needs 0 <= a <= b <= extent; `b` is not included"),
+                            .help("a slice `a..b` needs 0 <= a <= b <= extent; `b` is exclusive"),
                         );
                     }
                 }
@@ -235,12 +235,12 @@ impl TypeChecker<'_> {
                                 span,
                                 format!("this range has the extent `{n}`, which is always negative"),
                             )
-                            .help("an array needs an extent of at least 0"),
+                            .help("an extent must not be negative"),
                         );
                     } else if n.as_constant().is_some_and(|c| c >= 1 << 47) {
                         self.report(
                             Diagnostic::new(Code::E0308, span, "this extent is too large")
-                                .help("extents stay below 2^47"),
+                                .help("extents must be below 2^47"),
                         );
                     }
                 }
@@ -269,7 +269,7 @@ impl TypeChecker<'_> {
                         let name = self.local_name(index);
                         let place = self.local_info(index).map_or(span, |i| i.span);
                         let d = two_extents_diagnostic(&name, span, &n, &m);
-                        let d = d.related(place, format!("`{name}` takes its extent from where it stands alone"));
+                        let d = d.related(place, format!("`{name}` takes its extent from the axes that it indexes alone"));
                         self.report(self.add_constant_values(d, &[&n, &m]));
                     }
                 }
@@ -312,7 +312,7 @@ impl TypeChecker<'_> {
                 let differ = d.as_constant().is_some()
                     || facts.proves_nonneg(&d.add_constant(-1))
                     || facts.proves_nonneg(&d.neg().add_constant(-1));
-                let label = format!("the size `{found}` stands where `{w}` is wanted");
+                let label = format!("the size `{found}` does not match the expected `{w}`");
                 (facts.proves_zero(&d), differ, format!("sizes differ for {}", check.subject), label)
             }
             SizeConstraint::ValidExtent => {
@@ -323,7 +323,7 @@ impl TypeChecker<'_> {
                 self.enter_context(context, scope);
                 let facts = &context.facts;
                 let negative = facts.proves_nonneg(&found.neg().add_constant(-1));
-                let label = format!("it would be `{found}`, and no size is negative");
+                let label = format!("it would be `{found}`, but a size must not be negative");
                 let small = found.terms().iter().try_fold(0_i128, |most, (m, c)| match (m.as_slice(), *c < 0) {
                     ([], _) => Some(most + c),
                     ([(a, 1)], false) => Some(most.saturating_add(c.saturating_mul(self.atom_magnitude(a)?))),
@@ -332,7 +332,7 @@ impl TypeChecker<'_> {
                     _ => None,
                 });
                 let holds = small.is_some_and(|most| most <= super::MAX_SIZE) && facts.proves_nonneg(&found);
-                (holds, negative, format!("sizes do not fit: {} is negative", check.subject), label)
+                (holds, negative, format!("sizes do not match: {} is negative", check.subject), label)
             }
         };
         if holds {
@@ -355,7 +355,7 @@ impl TypeChecker<'_> {
         };
         if open(&found) || matches!(&wanted, SizeConstraint::Equal(w) if open(w)) {
             let d = Diagnostic::new(code, check.span, message).label(label);
-            self.report(d.help("the size is told by an argument of a function value, which is not known here"));
+            self.report(d.help("the size depends on an argument of a function value, which is not known here"));
             return;
         }
         let checked = SizeCheck { found, constraint: wanted, ..check };
@@ -403,8 +403,8 @@ impl TypeChecker<'_> {
             match why {
                 SizeOrigin::Index(name) => self.report_no_extent(&name, span),
                 SizeOrigin::Param(size, of) => self.report(
-                    Diagnostic::new(Code::E0301, span, format!("the size `{size}` of `{of}` cannot be solved here"))
-                        .help("write the type of what is passed, or of the result, so that its extents are known"),
+                    Diagnostic::new(Code::E0301, span, format!("the size `{size}` of `{of}` cannot be inferred here"))
+                        .help("write the type of the argument or of the result, so that its extents are known"),
                 ),
                 SizeOrigin::Other => self.report(
                     Diagnostic::new(Code::E0301, span, "an extent of this array is not known")
@@ -418,7 +418,7 @@ impl TypeChecker<'_> {
         let Some(help) = self.no_extent_help(name, span) else { return };
         self.report(
             Diagnostic::new(Code::E0303, span, format!("the index `{name}` has no extent"))
-                .label("stands alone on no axis, and no type is expected")
+                .label("it indexes no axis alone, and the context expects no type")
                 .help(help),
         );
     }
@@ -448,14 +448,14 @@ impl TypeChecker<'_> {
             });
             let Some((l, inside)) = inside.filter(|_| !self.has_extent_conflict(bare.span)) else { continue };
             told.push(l);
-            let (name, message) = (&bare.name, "is known only inside");
+            let (name, message) = (&bare.name, "is known only inside its loop");
             self.report(
                 Diagnostic::new(
                     Code::E0303,
                     bare.span,
                     format!("the extent `{inside}` of the index `{name}` {message}"),
                 )
-                .help(format!("bind the array first, `let x = …`, or say how far it runs: `{name} < …`")),
+                .help(format!("bind the array first, `let x = …`, or write the range: `{name} < …`")),
             );
         }
         told
@@ -492,7 +492,7 @@ impl TypeChecker<'_> {
                     e.span,
                     format!("the extent `{name}` in `{t}` is not known outside this branch or function"),
                 )
-                .related(place, "becomes known here")
+                .related(place, "it becomes known here")
                 .help("move it before the branch, or return it from a definition whose result has an extent `?k`")
             };
             self.report(d);
@@ -524,8 +524,8 @@ impl TypeChecker<'_> {
             let result = coverage::check_match(&ty, &pats, &ctors);
             if result.too_large {
                 let whole = if c.spans.is_empty() { "pattern" } else { "`match`" };
-                let message = format!("this {whole} is too large to tell whether it covers everything");
-                let help = "add a last arm `_: …`, or take the value apart in several smaller matches";
+                let message = format!("this {whole} is too large for the exhaustiveness check");
+                let help = "add a last arm `_: …`, or split it into several smaller matches";
                 self.report(Diagnostic::new(Code::E0404, c.span, message).help(help));
             }
             let missing: Vec<String> = result
@@ -541,7 +541,7 @@ impl TypeChecker<'_> {
             if !missing.is_empty() {
                 if c.spans.is_empty() {
                     self.report(
-                        Diagnostic::new(Code::E0402, c.span, "this pattern may fail, and nothing else would be tried")
+                        Diagnostic::new(Code::E0402, c.span, "this pattern must match every value, but it may fail")
                             .label(format!("does not match {}", super::and_list(&missing)))
                             .help("use `match e { … }` with an arm for every case"),
                     );
@@ -553,8 +553,8 @@ impl TypeChecker<'_> {
                             format!("this `match` has no arm for {}", super::and_list(&missing)),
                         )
                         .help(match result.missing.first().map(String::as_str) {
-                            Some("_") | None => "add `_: …` for all that is left".to_owned(),
-                            Some(first) => format!("add `{first}: …`, or `_: …` for all that is left"),
+                            Some("_") | None => "add `_: …` for the remaining values".to_owned(),
+                            Some(first) => format!("add `{first}: …`, or `_: …` for the remaining values"),
                         }),
                     );
                 }
@@ -567,7 +567,7 @@ impl TypeChecker<'_> {
                         Diagnostic::new(
                             Code::W0401,
                             *span,
-                            "this arm is never reached: the arms before it match all that it matches",
+                            "this arm is never reached, because earlier arms match all of its values",
                         )
                         .help("remove it, or move it up"),
                     );

@@ -15,7 +15,7 @@ impl TypeChecker<'_> {
                     Diagnostic::new(
                         Code::E0208,
                         span,
-                        format!("a bracket needs a zero where it is false, and `{t}` has none"),
+                        format!("an Iverson bracket needs a zero, but `{t}` has none"),
                     )
                     .help("use `if p then … else …`"),
                 );

@@ -52,7 +52,7 @@ impl TypeChecker<'_> {
     /// exists; the help is then attached to that error.
     pub(super) fn no_extent_help(&mut self, name: &Name, index: Span) -> Option<String> {
         let Some((at, help)) = self.unindexed_body(index) else {
-            return Some(format!("say how far it runs: `{name} < …`"));
+            return Some(format!("write its range: `{name} < …`"));
         };
         match self.diagnostics.iter_mut().find(|d| d.code == Code::E0209 && d.span == at) {
             Some(told) => {
@@ -96,8 +96,8 @@ impl TypeChecker<'_> {
         if subscripts.len() < 2 || !items.iter().all(number) {
             return false;
         }
-        let d = Diagnostic::new(Code::E0203, self.expr_span(row), "this array has one axis, and takes one index");
-        self.report(d.help("a `[` after an array is an index; is a `,` missing before it?"));
+        let d = Diagnostic::new(Code::E0203, self.expr_span(row), "this array has one axis and takes one index");
+        self.report(d.help("a `[` after an array starts an index; is a `,` missing before it?"));
         true
     }
 
@@ -157,13 +157,13 @@ impl TypeChecker<'_> {
                     .help("apply it with parentheses: `f(i)`")
             }
             Type::Rel(_) if k == 0 => Diagnostic::new(Code::E0203, at, "this is a relation, not an array")
-                .help("membership is asked with parentheses: `R(i, j)`"),
+                .help("test membership with parentheses: `R(i, j)`"),
             Type::Tuple(_) if k == 0 => {
                 Diagnostic::new(Code::E0203, at, format!("this is a tuple, `{whole}`, not an array"))
-                    .help("a component is `t.0`")
+                    .help("select a component with `t.0`")
             }
             _ if k == 0 => {
-                let message = format!("this has type `{whole}`, and only arrays have elements");
+                let message = format!("this has type `{whole}`, but only arrays have elements");
                 let mut d = Diagnostic::new(Code::E0203, at, message);
                 d.help = self.text_subscript_help(at, by).filter(|_| matches!(rest, Type::Record(_)));
                 d
@@ -219,8 +219,8 @@ impl TypeChecker<'_> {
         if let Type::Scalar(Scalar::F64 | Scalar::F32) = t {
             let span = self.node_span(node);
             self.report(
-                Diagnostic::new(Code::E0206, span, format!("an index is an `i64`, and this is a `{t}`"))
-                    .help("`i64(…)` makes an integer, rounding towards zero")
+                Diagnostic::new(Code::E0206, span, format!("an index must be an `i64`, but this is a `{t}`"))
+                    .help("`i64(…)` converts to an integer, rounding towards zero")
                     .fix(Fix::wrap(span, "i64(", ")")),
             );
             return self.alloc(Typed::Error, Type::I64, span);
@@ -324,9 +324,9 @@ impl TypeChecker<'_> {
                             Diagnostic::new(
                                 Code::E0106,
                                 name.span,
-                                format!("a field is updated, and this has type `{t}`"),
+                                format!("a field update needs a record, but this has type `{t}`"),
                             )
-                            .help("an element of an array is updated by `x with [i] = e`"),
+                            .help("update an element of an array with `x with [i] = e`"),
                         );
                         self.infer(u.value, None);
                         continue;

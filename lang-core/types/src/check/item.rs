@@ -103,9 +103,9 @@ pub fn check_rule(tree: &Tree, resolved: &Resolved, module: &ModuleName, env: &d
     let kind = if rule.is_adjoint { "adjoint" } else { "derivative" };
     if let Some(size) = signature.sizes.iter().find(|s| s.source == SizeSource::Result) {
         let message =
-            format!("the result of `{}` has an extent `?{}`, which no rule can know", rule.name.name, size.name);
+            format!("the result of `{}` has an extent `?{}`, which no rule can determine", rule.name.name, size.name);
         let d = Diagnostic::new(Code::E0214, rule.name.span, message);
-        c.report(d.help("leave the rule out: what the definition calls is differentiated, and may have rules"));
+        c.report(d.help("remove the rule, because the functions that the definition calls are differentiated and may have rules"));
         return c.finish_invalid();
     }
     // The definition's sizes are locals here; its `i64` parameters are the rule's own.
@@ -142,11 +142,11 @@ pub fn check_rule(tree: &Tree, resolved: &Resolved, module: &ModuleName, env: &d
         // After a syntax error the parser has already reported the problem.
         if have.len() != want && tree.skipped_names.is_empty() {
             let what = if have.len() == 1 { one } else { what };
-            let wanted = if want == 1 { "1 is wanted".to_owned() } else { format!("{want} are wanted") };
+            let wanted = if want == 1 { "1 is expected".to_owned() } else { format!("{want} are expected") };
             let d = Diagnostic::new(
                 Code::E0201,
                 rule.name.span,
-                format!("the {kind} rule of `{}` has {} {what}, and {wanted}", rule.name.name, have.len()),
+                format!("the {kind} rule of `{}` has {} {what}, but {wanted}", rule.name.name, have.len()),
             );
             c.report(d.help(if rule.is_adjoint {
                 format!("an adjoint rule is `adjoint {0}(parameters; cotangent of the result) = cotangents of the parameters`", rule.name.name)
@@ -199,7 +199,7 @@ pub fn item_signature(
             && let Some(help) = &mut d.help
         {
             help.push_str(&format!(
-                "; a size in a signature is its own, and not the value of the top-level `let {name}`"
+                "; a size in a signature is separate from the top-level `let {name}`"
             ));
         }
     }

@@ -82,7 +82,7 @@ impl TypeChecker<'_> {
         let first = tangents.first().map_or("dx", |(_, name)| name.as_str());
         let d = if degree == Constant {
             let message =
-                format!("this part of the rule of `{name}` has no {one} in it, and is not 0 where {names} is 0");
+                format!("this part of the rule of `{name}` contains no {one}, so it is not 0 where {names} is 0");
             Diagnostic::new(
                 Code::E0219,
                 span,
@@ -92,9 +92,9 @@ impl TypeChecker<'_> {
         } else {
             let message = format!("the rule of `{name}` is not linear in the {of} {names}");
             Diagnostic::new(Code::E0219, span, if tangents.len() == 1 { message.replace(of, one) } else { message })
-                .label("this is no multiple of a tangent")
+                .label("this is not a multiple of a tangent")
         };
-        self.report(d.help(format!("every term has one {one} as a factor, as `2 * x * {first}` in the rule of `x^2`")));
+        self.report(d.help(format!("every term must have one {one} as a factor, like `2 * x * {first}` in the rule of `x^2`")));
     }
 }
 

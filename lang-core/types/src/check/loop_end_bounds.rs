@@ -110,22 +110,22 @@ impl TypeChecker<'_> {
         let inside = format!("< {extent}");
         let (which, value, help) = if above(&at_last) && sign == 1 {
             let end = extent.sub(&rest);
-            ("last", at_last, format!("end before it, `{name} < {end}`, {}", guard(&inside)))
+            ("last", at_last, format!("end the range earlier, `{name} < {end}`, {}", guard(&inside)))
         } else if below(&at_first) && sign == 1 {
             let begin = rest.neg();
-            ("first", at_first, format!("begin after it, `{name} in {begin}..{to}`, {}", guard(">= 0")))
+            ("first", at_first, format!("start the range later, `{name} in {begin}..{to}`, {}", guard(">= 0")))
         } else if above(&at_first) {
             let back = extent.add_constant(-1).sub(&i);
-            ("first", at_first, format!("from the last element backwards it is `{back}`; {}", guard(&inside)))
+            ("first", at_first, format!("to count backwards from the last element, write `{back}`, {}", guard(&inside)))
         } else if below(&at_last) {
             let end = rest.add_constant(1);
-            ("last", at_last, format!("end before it, `{name} < {end}`, {}", guard(">= 0")))
+            ("last", at_last, format!("end the range earlier, `{name} < {end}`, {}", guard(">= 0")))
         } else {
             return None;
         };
-        let message = format!("at the {which} `{name}` this index is out of bounds");
+        let message = format!("this index is out of bounds at the {which} `{name}`");
         let d = Diagnostic::new(Code::W0312, span, message)
-            .label(format!("is `{value}` there, and the extent is `{extent}`"))
+            .label(format!("the index is `{value}` there, but the extent is `{extent}`"))
             .related(place, format!("`{name}` runs from `{from}` to `{}`", to.add_constant(-1)))
             .help(help);
         Some((place, d))

@@ -217,14 +217,14 @@ impl TypeChecker<'_> {
         let places = indices.iter().filter_map(|i| self.local_info(*i)).map(|i| i.span);
         let bound = places.reduce(Span::to).unwrap_or_default();
         let phrase = self.operand_phrase(work);
-        let message = format!("this is computed again for every `{names}`");
+        let message = format!("this is recomputed for every `{names}`");
         let d = Diagnostic::new(Code::W0314, self.node_span(work), message)
-            .related(bound, format!("nothing in it depends on what this `{word}` binds"));
+            .related(bound, format!("it does not depend on the indices of this `{word}`"));
         let binder = match *word {
             "fold" | "scan" => format!("{word} … for {names}"),
             _ => format!("{word} {names}"),
         };
-        Some(d.help(format!("name it before: `let y = {phrase} in {binder}: …`, and index `y`")))
+        Some(d.help(format!("hoist it: `let y = {phrase} in {binder}: …`, and index `y`")))
     }
 
     /// Returns the call that computes an indexed value, if its cost is not trivial.

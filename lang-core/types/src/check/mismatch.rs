@@ -113,7 +113,7 @@ impl TypeChecker<'_> {
                         Typed::Global(global) => global.name.clone(),
                         _ => return None,
                     };
-                    return Some((self.node_span(n), format!("`{name}` is a `{ty}`: perhaps `{name}[{index}]`")));
+                    return Some((self.node_span(n), format!("`{name}` is a `{ty}`; did you mean `{name}[{index}]`?")));
                 }
                 _ => {}
             }
@@ -144,14 +144,14 @@ impl TypeChecker<'_> {
         }
         let subject = if what.is_empty() { String::new() } else { format!(" for {what}") };
         let types = format!(
-            "this has type `{}`, and `{}` is wanted{subject}",
+            "this has type `{}`, but `{}` is expected{subject}",
             self.metas.with_defaults(&found),
             self.metas.with_defaults(&wanted)
         );
         let other_rank = found.split_array().0.len() != wanted.split_array().0.len();
         Some(match m {
             Mismatch::Size(f, w) => {
-                Diagnostic::new(Code::E0300, span, types).label(format!("the size `{f}` stands where `{w}` is wanted"))
+                Diagnostic::new(Code::E0300, span, types).label(format!("the size `{f}` does not match the expected `{w}`"))
             }
             // A number literal is in a position that expects no number.
             Mismatch::Class(t, class)
@@ -164,21 +164,21 @@ impl TypeChecker<'_> {
             Mismatch::Class(t, class) => return self.class_diagnostic(t, *class, span),
             Mismatch::Dependent => {
                 let message = format!(
-                    "the type `{found}` depends on an argument, and one type for all arguments is wanted{subject}"
+                    "the type `{found}` depends on an argument, but one type for all arguments is expected{subject}"
                 );
                 Diagnostic::new(Code::E0310, span, message).help("apply the function where its argument is known")
             }
             Mismatch::Infinite => {
-                Diagnostic::new(Code::E0216, span, format!("a value of type `{found}` would have to hold itself"))
+                Diagnostic::new(Code::E0216, span, format!("a value of type `{found}` would contain itself"))
             }
             Mismatch::Scalars(f, w) if !other_rank && *f != Type::BOOL && *w != Type::BOOL => {
                 let d = Diagnostic::new(Code::E0206, span, types);
                 match (f, w) {
                     (Type::Scalar(Scalar::I64), w) => d
-                        .help(format!("integers do not become reals by themselves: convert with `{w}(…)`"))
+                        .help(format!("convert with `{w}(…)`, because integers do not convert to reals implicitly"))
                         .fix(conversion_fix(w, span)),
                     (_, w @ Type::Scalar(Scalar::I64)) => {
-                        d.help("`i64(…)` makes an integer, rounding towards zero").fix(conversion_fix(w, span))
+                        d.help("`i64(…)` converts to an integer, rounding towards zero").fix(conversion_fix(w, span))
                     }
                     (_, w) => d.help(format!("convert with `{w}(…)`")).fix(conversion_fix(w, span)),
                 }
@@ -194,14 +194,14 @@ impl TypeChecker<'_> {
         let integer = *t == Type::I64;
         let code = if integer { Code::E0206 } else { Code::E0200 };
         let wanted = self.metas.with_defaults(t);
-        let d = Diagnostic::new(code, span, format!("this is {word}, and `{wanted}` is wanted{subject}"));
+        let d = Diagnostic::new(code, span, format!("this is {word}, but `{wanted}` is expected{subject}"));
         match t {
             _ if integer => {
-                let help = "an integer literal has no point; `i64(…)` makes an integer, rounding towards zero";
+                let help = "an integer literal has no decimal point; `i64(…)` converts to an integer, rounding towards zero";
                 d.help(help).fix(conversion_fix(t, span))
             }
             Type::Array(..) => d.help(repeated_value_help(wanted.split_array().0.len())),
-            _ if *t == Type::BOOL => d.help("a truth value is a comparison, `x != 0`, or `true` or `false`"),
+            _ if *t == Type::BOOL => d.help("write a comparison, such as `x != 0`, or `true` or `false`"),
             _ => d,
         }
     }
@@ -219,22 +219,22 @@ impl TypeChecker<'_> {
         }
         Some(match (&t, class) {
             (Type::Scalar(Scalar::I64), TypeClass::Real) => {
-                Diagnostic::new(Code::E0206, span, "this is an integer, and a real number is wanted")
-                    .help("integers do not become reals by themselves: convert with `f64(…)`")
+                Diagnostic::new(Code::E0206, span, "this is an integer, but a real number is expected")
+                    .help("convert with `f64(…)`, because integers do not convert to reals implicitly")
             }
             (Type::Param(_, name), _) => {
                 let word = if class == TypeClass::Real { "real" } else { "num" };
-                Diagnostic::new(Code::E0209, span, format!("the type `{name}` may be anything, and a number is wanted"))
-                    .help(format!("say so in the signature: `where {name}: {word}`"))
+                Diagnostic::new(Code::E0209, span, format!("the type `{name}` may be any type, but a number is expected"))
+                    .help(format!("add the constraint `where {name}: {word}` to the signature"))
             }
             (Type::Scalar(Scalar::Bool), _) => {
-                Diagnostic::new(Code::E0209, span, "this is a truth value, and a number is wanted")
+                Diagnostic::new(Code::E0209, span, "this is a truth value, but a number is expected")
                     .help("`[p] * 1` is 1 where `p` is true and 0 elsewhere")
             }
             _ => {
                 let word = if class == TypeClass::Real { "a real number" } else { "a number" };
                 let shown = self.metas.with_defaults(&t);
-                Diagnostic::new(Code::E0209, span, format!("this has type `{shown}`, and {word} is wanted"))
+                Diagnostic::new(Code::E0209, span, format!("this has type `{shown}`, but {word} is expected"))
             }
         })
     }
@@ -273,8 +273,8 @@ fn axis_count(n: usize) -> String {
 /// Returns help for building an array of this rank from one value.
 fn repeated_value_help(axes: usize) -> String {
     match axes {
-        1 => "the array of the one element `x` is `[x,]`, that of `n` equal elements `for i < n: x`".to_owned(),
-        _ => "one value for every index is `for i < n, j < m: x`".to_owned(),
+        1 => "write `[x,]` for an array of one element, or `for i < n: x` for `n` equal elements".to_owned(),
+        _ => "write `for i < n, j < m: x` to repeat one value for every index".to_owned(),
     }
 }
 
@@ -287,26 +287,26 @@ fn shape_diagnostic(found: &Type, wanted: &Type, span: Span, types: String) -> D
         && f.module != w.module
     {
         return d
-            .label(format!("`{}` of `{}`, and not that of `{}`", f.name, f.module, w.module))
+            .label(format!("this is `{}` of `{}`, not that of `{}`", f.name, f.module, w.module))
             .help("two files declare a type of this name, or one file is imported by two paths");
     }
     match (found.split_array().0.len(), wanted.split_array().0.len()) {
         (_, 0) if *wanted == Type::BOOL && *found.split_array().1 == Type::BOOL => {
-            d.help("ask `all i: p[i]` or `any i: p[i]`, as in `all i: x[i] == y[i]`")
+            d.help("reduce it with `all i: p[i]` or `any i: p[i]`, as in `all i: x[i] == y[i]`")
         }
         (f, w) if f > w && !matches!(wanted, Type::Fun(_) | Type::Meta(_)) => d.help(format!(
-            "an index is missing: `x[i]` is an element, `sum i: x[i]` a sum of them; {} too many",
+            "add an index: `x[i]` is an element, `sum i: x[i]` is the sum; this has {} too many",
             axis_count(f - w)
         )),
         (0, w) if w > 0 && matches!(found, Type::Scalar(_) | Type::Meta(_) | Type::Param(..)) => {
             d.help(repeated_value_help(w))
         }
         (f, w) if 0 < f && f < w => {
-            let wants = if w == 2 { "a matrix has 2".to_owned() } else { format!("{w} are wanted") };
-            d.label(format!("{}, and {wants}", axis_count(f)))
-                .help("a row for every index is `for i: …`; the array of one row is `[x,]`")
+            let wants = if w == 2 { "a matrix has 2".to_owned() } else { format!("{w} are expected") };
+            d.label(format!("this has {}, but {wants}", axis_count(f)))
+                .help("write `for i: …` for one row per index, or `[x,]` for an array of one row")
         }
-        _ if matches!(found, Type::Fun(_)) => d.help("a function stands here: apply it to its arguments, `f(x)`"),
+        _ if matches!(found, Type::Fun(_)) => d.help("this is a function: apply it to its arguments, `f(x)`"),
         _ => d,
     }
 }
@@ -316,13 +316,13 @@ fn shape_diagnostic(found: &Type, wanted: &Type, span: Span, types: String) -> D
 pub(super) fn two_extents_diagnostic(name: &Name, span: Span, n: &Poly, m: &Poly) -> Diagnostic {
     if n.to_string() == m.to_string() {
         let message =
-            format!("the index `{name}` runs over two axes, and the extent `{m}` of each may be another number");
+            format!("the index `{name}` runs over two axes, whose extents `{m}` may differ");
         return Diagnostic::new(Code::E0304, span, message)
-            .help("an extent `?k` is opened anew wherever such a value is made: name it once, `let x = … in …`, and index `x`");
+            .help("every evaluation opens a new extent `?k`: bind the value once, `let x = … in …`, and index `x`");
     }
     let message = format!("the index `{name}` runs over an axis of extent `{m}` here, and of extent `{n}` elsewhere");
     Diagnostic::new(Code::E0304, span, message).help(format!(
-        "are the indices in the order of the axes? A range, `{name} < {n}`, leaves the other access to a check in the run"
+        "check the order of the indices; a range, `{name} < {n}`, leaves the other access to a run-time check"
     ))
 }
 

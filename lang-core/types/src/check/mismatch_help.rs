@@ -27,15 +27,15 @@ impl TypeChecker<'_> {
         match (&found, &wanted) {
             (Type::Fun(f), Type::Fun(w)) => self.function_mismatch_help(f, w),
             (_, Type::Str) => Some(match self.name_expr_at(self.node_span(node)) {
-                Some(name) => format!("a text stands in quotes, as in `\"{name}\"`"),
-                None => "a text stands in quotes, as in `\"a text\"`".to_owned(),
+                Some(name) => format!("write a text in quotes, as in `\"{name}\"`"),
+                None => "write a text in quotes, as in `\"a text\"`".to_owned(),
             }),
             (Type::Str, Type::Array(..)) => {
-                Some("a text has no elements: texts are messages, titles and names of files".to_owned())
+                Some("a text has no elements; it serves as a message, a title or a file name".to_owned())
             }
             (Type::Tuple(items), Type::Array(_, element)) => self.tuple_for_array_help(node, items, element),
             (_, Type::Record(fields)) if is_random_key(fields) => {
-                Some("a key of random numbers is made from an integer: `rand.key(0)`".to_owned())
+                Some("create a random key from an integer: `rand.key(0)`".to_owned())
             }
             _ => None,
         }
@@ -46,27 +46,27 @@ impl TypeChecker<'_> {
         let shown = |t: &Type| self.metas.with_defaults(t);
         let (takes, given) = (found.params.len(), wanted.params.len());
         if takes != given {
-            return Some(format!("it is called with {}, and takes {takes}", argument_count(given)));
+            return Some(format!("it must accept {}, but takes {takes}", argument_count(given)));
         }
         let mut pairs = found.params.iter().zip(&wanted.params).enumerate();
         if let Some((k, ((name, f), (_, w)))) = pairs.find(|(_, ((_, f), (_, w)))| types_differ(&self.metas, f, w)) {
             let which = name.as_ref().map_or_else(|| (k + 1).to_string(), |name| format!("`{name}`"));
-            return Some(format!("its parameter {which} is a `{}`, and it is called with a `{}`", shown(f), shown(w)));
+            return Some(format!("its parameter {which} is a `{}`, but must accept a `{}`", shown(f), shown(w)));
         }
         if !types_differ(&self.metas, &found.result, &wanted.result) {
             return None;
         }
         let mut help =
-            format!("it gives a `{}`, and a `{}` is wanted of it", shown(&found.result), shown(&wanted.result));
+            format!("it returns a `{}`, but must return a `{}`", shown(&found.result), shown(&wanted.result));
         let named: Option<Vec<String>> = found
             .params
             .iter()
             .map(|(name, t)| Some(format!("`{}: {}`", name.as_ref().filter(|n| !n.is_empty())?, shown(t))))
             .collect();
         if let Some(named) = named.filter(|_| takes > 1) {
-            help.push_str(&format!("; its parameters are, in this order, {}", super::and_list(&named)));
+            help.push_str(&format!("; its parameters, in order, are {}", super::and_list(&named)));
         } else if let (Type::Array(..), Type::Scalar(_)) = (&found.result, &wanted.result) {
-            help.push_str(": one number is made of an array by `sum i: …` or the like");
+            help.push_str("; reduce the array to a number, for example with `sum i: …`");
         }
         Some(help)
     }
@@ -75,7 +75,7 @@ impl TypeChecker<'_> {
     fn tuple_for_array_help(&self, node: TypedId, items: &[Type], element: &Type) -> Option<String> {
         let Typed::Tuple(parts) = &self.nodes[node].kind else { return None };
         if items.iter().all(|t| matches!(t, Type::Scalar(_))) && matches!(element, Type::Scalar(_)) {
-            return Some("an array is written with brackets, `[a, b]`".to_owned());
+            return Some("write an array with brackets, `[a, b]`".to_owned());
         }
         let several = matches!(element, Type::Tuple(_)) || self.metas.is_unknown(element);
         if !several || !items.iter().all(|t| matches!(t, Type::Array(..))) {
@@ -84,7 +84,7 @@ impl TypeChecker<'_> {
         let names: Option<Vec<String>> =
             parts.iter().map(|part| Some(format!("{}[i]", self.name_expr_at(self.node_span(*part))?))).collect();
         let names = names.unwrap_or_else(|| vec!["x[i]".to_owned(), "y[i]".to_owned()]);
-        Some(format!("an array of tuples is `for i: ({})`", names.join(", ")))
+        Some(format!("write an array of tuples as `for i: ({})`", names.join(", ")))
     }
 
     /// Reports an array used as a subscript, with help that selects several elements. Returns
@@ -103,20 +103,20 @@ impl TypeChecker<'_> {
         let help = match (element, own) {
             (Type::Scalar(Scalar::Bool), None) => {
                 format!(
-                    r"the elements for which something holds are `filter(\v: …, {x})`, as in `filter(\v: v > 0, {x})`"
+                    r"to select elements by a condition, write `filter(\v: …, {x})`, as in `filter(\v: v > 0, {x})`"
                 )
             }
             (Type::Scalar(Scalar::Bool), Some(p)) => format!(
-                r"the elements where it holds are `let k = filter(\i: {p}[i], iota(len({p}))) in for j: {x}[k[j]]`"
+                r"to select the elements where it holds, write `let k = filter(\i: {p}[i], iota(len({p}))) in for j: {x}[k[j]]`"
             ),
-            (_, None) => format!("the elements at several places are `let k = … in for j: {x}[k[j]]`"),
+            (_, None) => format!("to select several elements, write `let k = … in for j: {x}[k[j]]`"),
             (_, Some(k)) => {
                 let free = |i: &&str| *i != x.as_str() && *i != k.as_str();
                 let i = ["i", "j", "k"].into_iter().find(free).unwrap_or("i");
-                format!("the elements at several places are `for {i}: {x}[{k}[{i}]]`")
+                format!("to select several elements, write `for {i}: {x}[{k}[{i}]]`")
             }
         };
-        let message = format!("this has type `{}`, and `i64` is wanted for an index", self.metas.with_defaults(&t));
+        let message = format!("this has type `{}`, but `i64` is expected for an index", self.metas.with_defaults(&t));
         let at = self.node_span(node);
         self.report(Diagnostic::new(Code::E0200, at, message).help(help));
         true
@@ -127,7 +127,7 @@ impl TypeChecker<'_> {
         let Some(Subscript::Index(e)) = subscript else { return None };
         let Expr::Str(field) = &self.tree.exprs[*e].kind else { return None };
         let record = self.name_expr_at(of).cloned().unwrap_or_else(|| "r".into());
-        Some(format!("a field is written `{record}.{field}`"))
+        Some(format!("write the field as `{record}.{field}`"))
     }
 
     /// Returns help for a field access on an array.
@@ -139,7 +139,7 @@ impl TypeChecker<'_> {
         {
             let indices: Vec<&str> = ["i", "j", "k", "l"].into_iter().take(dims.len()).collect();
             let indices = indices.join(", ");
-            return Some(format!("that of every element is `for {indices}: {x}[{indices}].{field}`"));
+            return Some(format!("for every element, write `for {indices}: {x}[{indices}].{field}`"));
         }
         let axes: Vec<&str> = ["n", "m", "k", "l"].into_iter().take(dims.len()).collect();
         Some(match field {
@@ -151,7 +151,7 @@ impl TypeChecker<'_> {
             "T" => format!("the transpose is `transpose({x})`"),
             "sum" | "max" | "min" => format!("write `{field} i: {x}[i]`"),
             _ if !vocabulary::describe(field).is_empty() => {
-                format!("a function stands before its arguments: `{field}({x}, …)`")
+                format!("write a function before its arguments: `{field}({x}, …)`")
             }
             _ => return suggest::foreign_value_help(field),
         })
@@ -170,7 +170,7 @@ impl TypeChecker<'_> {
         }
         let path = if self.env.library_modules().contains(&module) { module.as_str() } else { "…" };
         let other: String = name.chars().take(2).collect();
-        d.message = format!("`{name}` is a value here, and not the module `{name}`");
+        d.message = format!("`{name}` is a value here, not the module `{name}`");
         d.span = at;
         d.fixes.clear();
         let local = self.locals.iter().find(|local| local.name == *name && local.span.start < at.start);
@@ -179,7 +179,7 @@ impl TypeChecker<'_> {
         }
         let called = self.unused_name(&other).unwrap_or_else(|| format!("{name}_module"));
         d.help(format!(
-            "give the value another name, or the module: `import {path} as {called}`, then write `{called}.{}`",
+            "rename the value or the module: `import {path} as {called}`, then write `{called}.{}`",
             field.name
         ))
     }
@@ -213,7 +213,7 @@ impl TypeChecker<'_> {
             let always = if *op == BinOp::Ne { "true" } else { "false" };
             let message = format!("a comparison with NaN by `{}` is always {always}", op.symbol());
             let help = format!(
-                "a NaN is the only number that differs from itself: `{other} != {other}` asks for one, `{other} == {other}` for another number"
+                "only NaN differs from itself: `{other} != {other}` tests for NaN, `{other} == {other}` for any other number"
             );
             told.push(Diagnostic::new(Code::W0220, self.node_span(*nan), message).help(help));
         }
@@ -232,11 +232,11 @@ impl TypeChecker<'_> {
             format!("this array would be ragged: an extent in `{t}` depends on `{name}`"),
         );
         match is_index {
-            true => d.related(place, format!("`{name}` is bound here, inside")).help(
-                "all rows of an array have one length; make the rows full and guard them, `for j < n: [j < i] * …`",
+            true => d.related(place, format!("`{name}` is bound here, inside the array")).help(
+                "all rows must have the same length: pad the rows and guard them, `for j < n: [j < i] * …`",
             ),
-            false => d.related(place, format!("the extent `{name}` becomes known here, for each row anew")).help(
-                "all rows of an array have one length: use each row where it is made, so that a number comes of it, as in `for k < n: len(filter(…))`",
+            false => d.related(place, format!("the extent `{name}` is determined here, separately for each row")).help(
+                "all rows must have the same length: reduce each row to a number, as in `for k < n: len(filter(…))`",
             ),
         }
     }

@@ -86,7 +86,7 @@ impl TypeChecker<'_> {
         }
         let span = self.expr_span(e);
         self.report(
-            Diagnostic::new(Code::E0207, span, "an Iverson bracket guards what follows it, and nothing follows")
+            Diagnostic::new(Code::E0207, span, "an Iverson bracket must guard a factor, but nothing follows it")
                 .help("put the bracket first: `[p] * x`; then `x` is evaluated only where `p` holds"),
         );
         Some(self.error_node(span))
@@ -126,16 +126,16 @@ impl TypeChecker<'_> {
             Err(_) if elem.has_error() => {}
             Err(_) => {
                 let help = if op == BinOp::Mod {
-                    "for reals write `x - y * floor(x / y)`"
+                    "for reals, write `x - y * floor(x / y)`"
                 } else {
-                    "for reals write `floor(x / y)`"
+                    "for reals, write `floor(x / y)`"
                 };
                 self.report(
                     Diagnostic::new(
                         Code::E0209,
                         span,
                         format!(
-                            "`{}` is for integers, and these are `{}`",
+                            "`{}` works on integers, but these are `{}`",
                             op.symbol(),
                             self.metas.with_defaults(&elem)
                         ),
@@ -165,7 +165,7 @@ impl TypeChecker<'_> {
         let ty = self.lift(&mut operands, class, Some(Scalar::Bool), &what, span);
         if rest.len() > 1 && matches!(self.metas.shallow_resolve(&ty), Type::Array(..)) {
             self.report(
-                Diagnostic::new(Code::E0204, span, "a chain of comparisons compares numbers, not arrays")
+                Diagnostic::new(Code::E0204, span, "a chain of comparisons must compare numbers, not arrays")
                     .help("compare inside a binder: `for i: a[i] < b[i] < c[i]`"),
             );
         }
@@ -484,15 +484,15 @@ impl TypeChecker<'_> {
                 let d = Diagnostic::new(
                     Code::E0209,
                     span,
-                    format!("{what} works on numbers and arrays of them, not on `{}`", self.metas.with_defaults(t)),
+                    format!("{what} works on numbers and arrays of numbers, not on `{}`", self.metas.with_defaults(t)),
                 );
                 match t {
-                    Type::Fun(_) => d.help("a function stands here: apply it to its arguments, `f(x)`"),
-                    Type::Str => d.help("text is only for effects and messages: `print(\"a\", x)` writes both"),
-                    Type::Tuple(_) => d.help("take the components apart: `let (a, b) = e`"),
+                    Type::Fun(_) => d.help("this is a function: apply it to its arguments, `f(x)`"),
+                    Type::Str => d.help("a text serves only effects and messages: `print(\"a\", x)` prints both"),
+                    Type::Tuple(_) => d.help("destructure the tuple: `let (a, b) = e`"),
                     Type::Record(fields) => {
                         let first = fields.first().map_or("", |f| f.0.as_str());
-                        d.help(format!("compute with the fields, `r.{first}`, and make a record of the results"))
+                        d.help(format!("compute with the fields, such as `r.{first}`, and build a record from the results"))
                     }
                     _ => d,
                 }
@@ -500,13 +500,13 @@ impl TypeChecker<'_> {
             (Mismatch::Size(a, b), _) => Diagnostic::new(
                 Code::E0204,
                 span,
-                format!("{what} needs equal shapes, and these are {}", super::and_list(&shown)),
+                format!("{what} needs equal shapes, but these are {}", super::and_list(&shown)),
             )
             .label(format!("`{a}` and `{b}` differ")),
             (Mismatch::Class(Type::Scalar(Scalar::I64), TypeClass::Real), _)
                 if what == "`/`" && types.iter().all(|t| !self.metas.is_real_literal(t.split_array().1)) =>
             {
-                Diagnostic::new(Code::E0205, span, "`/` divides reals, and these are integers")
+                Diagnostic::new(Code::E0205, span, "`/` divides reals, but these are integers")
                     .help("`//` divides integers and rounds down; `f64(a) / f64(b)` divides as reals")
             }
             (Mismatch::Class(Type::Scalar(Scalar::I64), TypeClass::Real), _) if operands.len() > 1 => {
@@ -515,8 +515,8 @@ impl TypeChecker<'_> {
                     true => ("an integer and a real number", "first"),
                     false => ("a real number and an integer", "second"),
                 };
-                let message = format!("{what} needs operands of one type, and these are {these}");
-                let help = format!("integers do not become reals by themselves: convert the {which} with `f64(…)`");
+                let message = format!("{what} needs operands of the same type, but these are {these}");
+                let help = format!("convert the {which} with `f64(…)`, because integers do not convert to reals implicitly");
                 Diagnostic::new(Code::E0206, span, message).help(help)
             }
             (Mismatch::Class(t, class), _) => return self.report_class_error(&t.clone(), *class, span),
@@ -526,7 +526,7 @@ impl TypeChecker<'_> {
                 let mut d = Diagnostic::new(
                     if bool_ { Code::E0209 } else { Code::E0206 },
                     span,
-                    format!("{what} needs operands of one type, and these are {}", super::and_list(&shown)),
+                    format!("{what} needs operands of the same type, but these are {}", super::and_list(&shown)),
                 );
                 d = match integer {
                     _ if bool_ => d.help("`[p] * e` is `e` where the condition `p` holds, and 0 elsewhere"),
@@ -534,7 +534,7 @@ impl TypeChecker<'_> {
                         let other =
                             types.iter().map(|t| self.metas.with_defaults(t.split_array().1)).find(|t| *t != Type::I64);
                         d.help(format!(
-                            "integers do not become reals by themselves: convert the {} with `{}(…)`",
+                            "convert the {} with `{}(…)`, because integers do not convert to reals implicitly",
                             if k == 0 { "first" } else { "second" },
                             other.map(|t| t.to_string()).unwrap_or_default(),
                         ))
@@ -546,9 +546,9 @@ impl TypeChecker<'_> {
             _ => Diagnostic::new(
                 Code::E0204,
                 span,
-                format!("{what} needs equal shapes, and these are {}", super::and_list(&shown)),
+                format!("{what} needs equal shapes, but these are {}", super::and_list(&shown)),
             )
-            .help("nothing but a scalar is repeated by itself: write the indices, as in `for i, j: a[i, j] + b[j]`"),
+            .help("write the indices, as in `for i, j: a[i, j] + b[j]`, because only scalars are broadcast"),
         };
         if operands.len() > 1 {
             let known = operands.iter().zip(&types).zip(shown).filter(|((_, t), _)| !matches!(t, Type::Meta(_)));
@@ -569,7 +569,7 @@ impl TypeChecker<'_> {
         };
         match elem {
             Type::Scalar(Scalar::Bool) => self.report(
-                Diagnostic::new(Code::E0209, span, "a truth value is no number")
+                Diagnostic::new(Code::E0209, span, "a truth value is not a number")
                     .help("`[p] * 1.0` is 1.0 where `p` is true and 0.0 elsewhere"),
             ),
             _ => {

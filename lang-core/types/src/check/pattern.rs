@@ -148,8 +148,8 @@ impl TypeChecker<'_> {
                             Code::E0203,
                             span,
                             match names.len() {
-                                1 => format!("this pattern names an extent, and `{t}` has none"),
-                                many => format!("this pattern names {many} extents, and `{t}` has {}", dims.len()),
+                                1 => format!("this pattern names an extent, but `{t}` has none"),
+                                many => format!("this pattern names {many} extents, but `{t}` has {}", dims.len()),
                             },
                         )
                         .help("`let [n, m] a = e` names the first extents of an array"),
@@ -197,7 +197,7 @@ impl TypeChecker<'_> {
             self.report_error(
                 Code::E0403,
                 span,
-                format!("the constructor `{}` takes {wanted}, and {there}", ctor.name),
+                format!("the constructor `{}` expects {wanted}, {there}", ctor.name),
             );
         }
         let types = ctor.args.iter().map(|t| instantiate_type_body(t, &params)).chain(std::iter::repeat(Type::Error));
@@ -209,7 +209,7 @@ impl TypeChecker<'_> {
     fn report_pattern_mismatch(&mut self, pattern: &str, ty: &Type, span: Span) {
         let t = self.metas.zonk(ty);
         if !t.has_error() {
-            self.report_error(Code::E0200, span, format!("this pattern is {pattern}, and the value has type `{t}`"));
+            self.report_error(Code::E0200, span, format!("this pattern is {pattern}, but the value has type `{t}`"));
         }
     }
 }

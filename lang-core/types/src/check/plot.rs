@@ -61,8 +61,8 @@ impl TypeChecker<'_> {
             }
         }
         if groups.is_empty() {
-            let d = Diagnostic::new(Code::E0218, span, "there is no data to draw");
-            self.report(d.help("data stands first: `plot(x, y, title: \"a title\")`"));
+            let d = Diagnostic::new(Code::E0218, span, "this plot has no data");
+            self.report(d.help("put the data first: `plot(x, y, title: \"a title\")`"));
             told = true;
         }
         let kind = if told { Typed::Error } else { Typed::Form(TypedForm::Plot(Arc::new(plot)), nodes) };
@@ -114,8 +114,8 @@ impl TypeChecker<'_> {
         };
         let Some(first) = data.first().copied() else {
             let at = group.text.as_ref().map_or(Span::default(), |t| t.1);
-            let d = Diagnostic::new(Code::E0218, at, "no data stands before this");
-            self.report(d.help("a text ends the data that it is about: `plot(x, y, \"points\")`"));
+            let d = Diagnostic::new(Code::E0218, at, "no data precedes this text");
+            self.report(d.help("put the text after its data: `plot(x, y, \"points\")`"));
             return Err(ErrorReported);
         };
         // The marks depend on the types, so literals take their defaults now and cannot wait for a
@@ -144,10 +144,10 @@ impl TypeChecker<'_> {
         };
         if let Some(extra) = data.get(most) {
             let at = self.node_span(*extra);
-            let message = format!("{} of {}", plot_kind_phrase(kind), value_count_phrase(most, data.len()));
+            let message = format!("{} from {}", plot_kind_phrase(kind), value_count_phrase(most, data.len()));
             let mut d = Diagnostic::new(Code::E0218, at, message).help(plot_data_help(kind));
             if kind == PlotKind::Histogram {
-                d = d.help("several stand each with its own text: `plot(x, \"histogram\", y, \"histogram\")`");
+                d = d.help("write a text after each of several: `plot(x, \"histogram\", y, \"histogram\")`");
             }
             self.report(d);
             return Err(ErrorReported);
@@ -174,8 +174,8 @@ impl TypeChecker<'_> {
         };
         let all: Vec<String> = names().map(|n| format!("\"{n}\"")).collect();
         let help =
-            format!("the kinds are {}; a label stands after a colon, `\"line: the label\"`", super::and_list(&all));
-        let d = Diagnostic::new(Code::E0218, at, format!("`{word}` is no kind of plot"));
+            format!("the kinds are {}; write a label after a colon, `\"line: the label\"`", super::and_list(&all));
+        let d = Diagnostic::new(Code::E0218, at, format!("`{word}` is not a kind of plot"));
         self.report(d.help(near.unwrap_or(help)));
         Err(ErrorReported)
     }
@@ -221,15 +221,15 @@ impl TypeChecker<'_> {
     fn report_undrawable(&mut self, node: TypedId, t: &Type, kind: Option<PlotKind>) -> ErrorReported {
         let at = self.node_span(node);
         let message = match kind {
-            Some(kind) => format!("a value of type `{t}` is not what {} of", plot_kind_phrase(kind)),
+            Some(kind) => format!("a value of type `{t}` does not fit, because {} from other data", plot_kind_phrase(kind)),
             None => format!("a value of type `{t}` cannot be drawn"),
         };
-        let any = || "arrays of numbers with one to three axes are drawn, and relations of two".to_owned();
+        let any = || "plot an array of numbers with one to three axes, or a relation with two axes".to_owned();
         let wanted = kind.map_or_else(any, plot_data_help);
         let help = match t {
-            Type::Fun(_) => "compute values of the function, `for i < 100: f(f64(i) / 100)`, and draw those".to_owned(),
-            Type::Str => "the text that says how data is drawn is written in quotes".to_owned(),
-            Type::Record(_) => format!("{wanted}; a field of a record is written `r.name`"),
+            Type::Fun(_) => "compute values of the function, `for i < 100: f(f64(i) / 100)`, and plot them".to_owned(),
+            Type::Str => "write the kind of plot as a text in quotes".to_owned(),
+            Type::Record(_) => format!("{wanted}; write a field of a record as `r.name`"),
             _ => wanted,
         };
         self.report(Diagnostic::new(Code::E0218, at, message).help(help));
@@ -246,14 +246,14 @@ impl TypeChecker<'_> {
             let mut goals = Vec::new();
             if let Err(Mismatch::Size(found, wanted)) = self.metas.unify_size(&m, &n, &mut goals) {
                 let (there, here) = (self.node_span(*first), self.node_span(*node));
-                let message = "what is drawn together has one length";
+                let message = "data of one group must have the same length";
                 let d = Diagnostic::new(Code::E0300, here, message)
-                    .label(format!("there are `{found}`"))
-                    .related(there, format!("`{wanted}` stand here"));
+                    .label(format!("this has length `{found}`"))
+                    .related(there, format!("this has length `{wanted}`"));
                 self.report(d);
                 return Err(ErrorReported);
             }
-            *node = self.wrap_in_goal_checks(*node, goals, "the length of what is drawn", Code::E0300);
+            *node = self.wrap_in_goal_checks(*node, goals, "the length of the plot data", Code::E0300);
         }
         Ok(())
     }
@@ -269,7 +269,7 @@ impl TypeChecker<'_> {
             first.or(g.text.as_ref().map(|t| t.1)).unwrap_or_default()
         };
         let second = groups.get(1).map(span).unwrap_or_default();
-        let message = format!("{} fills a plot, and nothing else is drawn there", alone.kind.noun().0);
+        let message = format!("{} must be the only group of a plot", alone.kind.noun().0);
         self.report(Diagnostic::new(Code::E0218, second, message).help("write a second `plot(…)`"));
         Err(ErrorReported)
     }
@@ -286,25 +286,25 @@ impl TypeChecker<'_> {
             let names = || PlotOption::ALL.iter().map(|o| o.name());
             let near = match name.name.as_str() {
                 "label" | "legend" => {
-                    Some("a label stands with its data: `plot(x, y, \"line: the label\")`".to_owned())
+                    Some("write a label after its data: `plot(x, y, \"line: the label\")`".to_owned())
                 }
                 "out" | "save" | "path" => Some("did you mean `file`?".to_owned()),
                 _ => suggest::did_you_mean(&name.name, names()),
             };
             let all: Vec<String> = names().map(|n| format!("`{n}:`")).collect();
-            let help = near.unwrap_or_else(|| format!("there are {}", super::and_list(&all)));
+            let help = near.unwrap_or_else(|| format!("the options are {}", super::and_list(&all)));
             self.report(wrong(format!("`plot` has no argument `{}:`", name.name)).help(help));
             return Err(ErrorReported);
         };
         if plot.options.contains(&option) {
             self.infer(value, None);
-            self.report(wrong(format!("`{}:` stands twice", name.name)).help("write it once"));
+            self.report(wrong(format!("`{}:` occurs twice", name.name)).help("write it once"));
             return Err(ErrorReported);
         }
         let alone = plot.groups.iter().find(|g| g.kind.is_exclusive());
         let without = match (option, alone) {
             (PlotOption::Bins, _) if plot.groups.iter().all(|g| g.kind != PlotKind::Histogram) => {
-                Some(("a histogram", "ask for one: `plot(x, \"histogram\", bins: 20)`".to_owned()))
+                Some(("a histogram", "draw a histogram: `plot(x, \"histogram\", bins: 20)`".to_owned()))
             }
             (PlotOption::Xscale | PlotOption::Yscale, Some(g)) => {
                 Some(("line, points or bars", format!("the axes of {} count rows and columns", g.kind.noun().0)))
@@ -313,30 +313,30 @@ impl TypeChecker<'_> {
         };
         if let Some((of, help)) = without.filter(|_| !plot.groups.is_empty()) {
             self.infer(value, None);
-            self.report(wrong(format!("`{}:` belongs to {of}, and none is drawn here", name.name)).help(help));
+            self.report(wrong(format!("`{}:` applies to {of}, but this plot has none", name.name)).help(help));
             return Err(ErrorReported);
         }
         let (ty, what) = match option {
-            PlotOption::Bins => (Type::I64, "a number of intervals"),
-            PlotOption::Width | PlotOption::Height => (Type::I64, "a side of the plot"),
-            PlotOption::File => (Type::Str, "the file"),
+            PlotOption::Bins => (Type::I64, "the number of intervals"),
+            PlotOption::Width | PlotOption::Height => (Type::I64, "the size of the plot"),
+            PlotOption::File => (Type::Str, "the file name"),
             PlotOption::Xscale | PlotOption::Yscale => (Type::Str, "a scale"),
-            PlotOption::Title | PlotOption::Xlabel | PlotOption::Ylabel => (Type::Str, "a text of the plot"),
+            PlotOption::Title | PlotOption::Xlabel | PlotOption::Ylabel => (Type::Str, "a title or label"),
         };
         let node = self.check_expr(value, &ty, what);
         if let (PlotOption::Xscale | PlotOption::Yscale, Expr::Str(text)) = (option, &self.tree.exprs[value].kind)
             && !AXIS_SCALES.contains(&text.as_str())
         {
             let near = suggest::did_you_mean(text, AXIS_SCALES);
-            let d = Diagnostic::new(Code::E0218, self.expr_span(value), format!("`{text}` is no scale of an axis"));
-            self.report(d.help(near.unwrap_or_else(|| "a scale is \"linear\" or \"log\"".to_owned())));
+            let d = Diagnostic::new(Code::E0218, self.expr_span(value), format!("`{text}` is not an axis scale"));
+            self.report(d.help(near.unwrap_or_else(|| "write \"linear\" or \"log\"".to_owned())));
             return Err(ErrorReported);
         }
         if let (PlotOption::File, Expr::Str(text)) = (option, &self.tree.exprs[value].kind) {
             let end = text.rsplit_once('.').map(|(_, end)| end.to_ascii_lowercase());
             if !end.is_some_and(|end| matches!(end.as_str(), "svg" | "png")) {
-                let d = Diagnostic::new(Code::E0514, self.expr_span(value), format!("`{text}` is no file for a plot"));
-                self.report(d.help("a plot is written as .svg or .png"));
+                let d = Diagnostic::new(Code::E0514, self.expr_span(value), format!("`{text}` is not a plot file"));
+                self.report(d.help("use the extension .svg or .png"));
                 return Err(ErrorReported);
             }
         }
@@ -349,24 +349,24 @@ fn plot_data_help(kind: PlotKind) -> String {
     let of = match kind {
         PlotKind::Line | PlotKind::Points => "vectors of numbers, `y`, or `x` and one or more `y`",
         PlotKind::Histogram => "a vector of numbers",
-        PlotKind::Bars => "a vector of heights, or one of places and one of heights",
+        PlotKind::Bars => "a vector of heights, or a vector of positions and a vector of heights",
         PlotKind::Heatmap => "a matrix of numbers",
-        PlotKind::Image => "an array of numbers `[h, w]`, grey, or `[h, w, 3]`, colours",
+        PlotKind::Image => "an array of numbers, `[h, w]` for grey or `[h, w, 3]` for colour",
         PlotKind::Spy => "a relation of two axes, or a matrix",
     };
-    format!("{} of {of}", plot_kind_phrase(kind))
+    format!("{} from {of}", plot_kind_phrase(kind))
 }
 
 /// Returns words such as `a line is made`.
 fn plot_kind_phrase(kind: PlotKind) -> String {
     let (noun, several) = kind.noun();
-    format!("{noun} {} made", if several { "are" } else { "is" })
+    format!("{noun} {} drawn", if several { "are" } else { "is" })
 }
 
 /// Returns words such as `one value, and 2 stand here`.
 fn value_count_phrase(most: usize, there: usize) -> String {
     match most {
-        1 => format!("one value, and {there} stand here"),
-        _ => format!("{most} values at most, and {there} stand here"),
+        1 => format!("one value, found {there}"),
+        _ => format!("at most {most} values, found {there}"),
     }
 }

@@ -26,7 +26,7 @@ impl TypeChecker<'_> {
             let least = argument_count(*count.start());
             let wanted = if count.start() == count.end() { least } else { format!("at least {least}") };
             let there = found_count(args.len() - named);
-            let message = format!("`{}` takes {wanted}, and {there}", form.name());
+            let message = format!("`{}` expects {wanted}, {there}", form.name());
             self.report(Diagnostic::new(Code::E0201, span, message).help(form.doc()));
             args.iter().for_each(|a| {
                 self.infer(a.value, None);
@@ -35,13 +35,13 @@ impl TypeChecker<'_> {
         }
         if matches!(form, Form::Print | Form::Time | Form::Load | Form::Save | Form::Plot) && !self.allows_effects {
             self.report(
-                Diagnostic::new(Code::E0215, span, format!("`{}` has an effect, and functions are pure", form.name()))
-                    .help("effects stand in `do` and in `let` at top level; `dbg(e)` shows a value anywhere"),
+                Diagnostic::new(Code::E0215, span, format!("`{}` has an effect, but functions must be pure", form.name()))
+                    .help("use effects in `do` or in a top-level `let`; `dbg(e)` prints a value anywhere"),
             );
         }
         match form {
             Form::Assert => {
-                let p = self.check_nth_arg(args, 0, &Type::BOOL, "what is asserted");
+                let p = self.check_nth_arg(args, 0, &Type::BOOL, "the asserted condition");
                 let text = self.text_literal(args, 1);
                 self.alloc(Typed::Form(TypedForm::Assert(text), vec![p]), Type::unit(), span)
             }
@@ -97,8 +97,8 @@ impl TypeChecker<'_> {
                 let span = self.expr_span(a.value);
                 self.infer(a.value, Some(&Type::Str));
                 self.report(
-                    Diagnostic::new(Code::E0200, span, "a text in quotes is wanted here")
-                        .help("`assert(n > 0, \"n is positive\")`"),
+                    Diagnostic::new(Code::E0200, span, "a text in quotes is expected here")
+                        .help("write a text literal, as in `assert(n > 0, \"n is positive\")`"),
                 );
                 Name::default()
             }
@@ -131,7 +131,7 @@ impl TypeChecker<'_> {
             });
             let help = format!("write `reshape(x, {})`", extents.collect::<Vec<_>>().join(", "));
             let at = self.expr_span(only.value);
-            self.report(Diagnostic::new(Code::E0200, at, "`reshape` takes its extents one by one").help(help));
+            self.report(Diagnostic::new(Code::E0200, at, "`reshape` takes its extents as separate arguments").help(help));
             return self.error_node(span);
         }
         let (mut nodes, sizes) = self.check_extents(rest);
@@ -139,13 +139,13 @@ impl TypeChecker<'_> {
         let (dims, elem) = t.split_array();
         if dims.is_empty() && !t.has_error() {
             let at = self.node_span(x);
-            self.report_error(Code::E0203, at, format!("`reshape` wants an array, and this has type `{t}`"));
+            self.report_error(Code::E0203, at, format!("`reshape` needs an array, but this has type `{t}`"));
             return self.error_node(span);
         }
         if let Some(k) = sizes.iter().position(|n| n.as_constant().is_some_and(|n| n < 0)) {
             let at = rest.get(k).map_or(span, |a| self.expr_span(a.value));
-            let d = Diagnostic::new(Code::E0307, at, "an extent is not negative, and `reshape` finds none by itself");
-            self.report(d.help("write the extent out: `let [n, m] y = x in reshape(y, n * m)` makes one axis of two"));
+            let d = Diagnostic::new(Code::E0307, at, "an extent must not be negative, and `reshape` infers no extent");
+            self.report(d.help("write the extent: `let [n, m] y = x in reshape(y, n * m)` merges two axes into one"));
             return self.error_node(span);
         }
         let unknown = t.has_error() || self.has_tainting_error() && sizes.iter().any(Poly::has_overflowed);
@@ -158,7 +158,7 @@ impl TypeChecker<'_> {
         {
             self.report(
                 Diagnostic::new(Code::E0300, span, "`reshape` keeps the number of elements")
-                    .label(format!("there are `{a}`, and `{b}` are asked for")),
+                    .label(format!("the array has `{a}` elements, but the new shape has `{b}`")),
             );
         }
         if let Some(last) = nodes.last_mut() {
@@ -173,7 +173,7 @@ impl TypeChecker<'_> {
         let arity = i128::try_from(rest.len()).unwrap_or(i128::MAX);
         let rows = self.metas.fresh_size(SizeOrigin::Other, span);
         let wanted = Type::array([rows, Poly::constant(arity)].into_iter(), Type::Scalar(Scalar::I64));
-        let idx = self.check_expr(first.value, &wanted, "the index tuples of `relation`, one a row");
+        let idx = self.check_expr(first.value, &wanted, "the index tuples of `relation`, one per row");
         let (mut nodes, sizes) = self.check_extents(rest);
         nodes.insert(0, idx);
         self.alloc(Typed::Form(TypedForm::Relation, nodes), Type::Rel(sizes.into()), span)
@@ -202,7 +202,7 @@ impl TypeChecker<'_> {
                 self.infer(e.value, None);
                 self.infer(x.value, None);
                 self.report(
-                    Diagnostic::new(Code::E0214, at, "`deriv(e, x)` differentiates by a variable in scope")
+                    Diagnostic::new(Code::E0214, at, "`deriv(e, x)` must differentiate by a variable in scope")
                         .help("bind it first, `let x = …`, or use `jacobian` on a function"),
                 );
                 return self.error_node(span);
@@ -220,7 +220,7 @@ impl TypeChecker<'_> {
             Some(t) => t,
             None => {
                 if !of.has_error() && !by.has_error() {
-                    self.report_error(Code::E0214, span, format!("there is no derivative of a `{of}` by a `{by}`"));
+                    self.report_error(Code::E0214, span, format!("a `{of}` has no derivative with respect to a `{by}`"));
                 }
                 Type::Error
             }

@@ -78,7 +78,7 @@ pub(super) fn read(text: String, options: &TableOptions) -> Result<DataTable, St
     let comment = options.comment.as_deref();
     let mut reader = RowReader { text: &text, offset: 0, line: 1, separator: ',', comment };
     if !reader.next_row() {
-        return Err("it is empty".to_owned());
+        return Err("the file is empty".to_owned());
     }
     let line = text.get(reader.offset..).unwrap_or_default();
     reader.separator = options.separator_for(line.split(['\n', '\r']).next().unwrap_or_default());
@@ -91,7 +91,7 @@ pub(super) fn read(text: String, options: &TableOptions) -> Result<DataTable, St
         loop {
             if width >= MAX_COLUMNS {
                 let line = row.line;
-                return Err(format!("line {line} has more than {MAX_COLUMNS} cells; write so wide a matrix as .npy"));
+                return Err(format!("line {line} has more than {MAX_COLUMNS} cells; save such a wide matrix as .npy"));
             }
             let (cell, end) = reader.read_cell()?;
             width += 1;
@@ -107,7 +107,7 @@ pub(super) fn read(text: String, options: &TableOptions) -> Result<DataTable, St
         }
         rows.push(row);
         if u32::try_from(rows.len()).is_err() {
-            return Err("it has too many rows".to_owned());
+            return Err("the file has too many rows".to_owned());
         }
         if !reader.next_row() {
             break;
@@ -120,12 +120,12 @@ pub(super) fn read(text: String, options: &TableOptions) -> Result<DataTable, St
 
 fn ragged_row_error(line: u32, found: usize, wanted: usize, separator: char, text: &str) -> String {
     let cells = |n: usize| if n == 1 { "1 cell".to_owned() } else { format!("{n} cells") };
-    let mut message = format!("line {line} has {}, and the first has {wanted}", cells(found));
+    let mut message = format!("line {line} has {}, but the first line has {wanted}", cells(found));
     let first = text.lines().next().unwrap_or_default();
     let others = [';', '\t', ','].into_iter().filter(|c| *c != separator);
     if let Some(other) = others.into_iter().find(|c| first.contains(*c)) {
         message = format!(
-            "{message}; cells are separated by {separator:?} here, and `load` has an option: `separator: {:?}`",
+            "{message}; the separator is {separator:?} here, and `load` has the option `separator: {:?}`",
             other.to_string()
         );
     }

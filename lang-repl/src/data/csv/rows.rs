@@ -82,7 +82,7 @@ impl<'a> RowReader<'a> {
             self.offset += self.rest().find(['\n', '\r']).unwrap_or(self.rest().len());
         }
         if !self.skip_line_end() && !self.rest().is_empty() {
-            return Err(format!("in line {} text follows a closed quote", self.line));
+            return Err(format!("line {} has text after a closing quote", self.line));
         }
         Ok((cell, CellEnd::Row))
     }
@@ -113,7 +113,7 @@ impl<'a> RowReader<'a> {
                 b'\n' | b'\r' => true,
                 b'"' | 0 => {
                     let what = if byte == 0 { "a control character" } else { "a quote" };
-                    return Err(format!("in line {} {what} stands inside a cell that is not quoted", self.line));
+                    return Err(format!("line {} has {what} in a cell that is not quoted", self.line));
                 }
                 b'\t' if blank => true,
                 byte if byte == separator => rest.get(at..).is_some_and(|r| r.starts_with(self.separator)),

@@ -54,7 +54,7 @@ impl ReplSession {
         {
             let kind = if rule.kind == ItemKind::Adjoint { "adjoint" } else { "derivative" };
             for name in &rule.names {
-                self.out.note(&format!("note: the {kind} of `{name}` belonged to what it was before, and is gone\n"));
+                self.out.note(&format!("note: the {kind} of `{name}` was removed, because it belonged to the previous definition\n"));
             }
         }
         stale.extend(self.stale_names(&names, imports));
@@ -64,7 +64,7 @@ impl ReplSession {
         let newly: Vec<String> = broken.difference(&broken_before).map(|n| format!("`{n}`")).collect();
         if !newly.is_empty() {
             self.out
-                .note(&format!("note: {} no longer fits; its errors are shown when it is used\n", newly.join(", ")));
+                .note(&format!("note: new errors in {}, which the next use reports\n", newly.join(", ")));
         }
         Some(PreviousState { document: before, replaced: gone, dropped_values: values, is_single_definition: alone })
     }

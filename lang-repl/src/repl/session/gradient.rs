@@ -15,7 +15,7 @@ impl ReplSession {
         let text = text.trim_end().trim_end_matches(';').trim_end();
         let Some((asked, names)) = self.gradient_of_call(text).or_else(|| self.gradient_of_variables(text)) else {
             return self.reject_input(format!(
-                "`{text}` has nothing to take a gradient by: no call of a function, and no real variable of the session"
+                "`{text}` has no gradient: it is neither a function call nor an expression with real session variables"
             ));
         };
         let source = self.engine.sources.add(INPUT_NAME, asked.as_str());
@@ -29,7 +29,7 @@ impl ReplSession {
         let gradients = if names.len() == 1 { vec![gradient.clone()] } else { tuple_components(gradient) };
         for (name, gradient) in names.iter().zip(&gradients).filter(|(_, g)| !g.is_unit()) {
             self.out
-                .print(&format!("{}\n", show::format_with_type(Some(&format!("by {name}")), gradient, self.out.view)));
+                .print(&format!("{}\n", show::format_with_type(Some(&format!("wrt {name}")), gradient, self.out.view)));
         }
     }
 

@@ -98,14 +98,14 @@ impl ReplSession {
                 },
             };
             if !good {
-                ends = "; its run ended at the failure";
+                ends = "; the run stopped at the failure";
                 break;
             }
         }
         let names: Vec<String> = wrong.iter().flat_map(|e| &e.names).map(|n| format!("`{n}`")).collect();
         let without = match names.is_empty() {
             true => String::new(),
-            false => format!(", without {}: mistakes reach these", names.join(", ")),
+            false => format!(", without {}, because of errors", names.join(", ")),
         };
         self.out.print(&format!("loaded {}{without}{ends}\n", files::display_path(path)));
         true

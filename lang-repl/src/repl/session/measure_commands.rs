@@ -75,8 +75,8 @@ impl ReplSession {
         let at = |part: usize| times.get((times.len() - 1) * part / 4).copied().unwrap_or_default().as_secs_f64();
         let (low, median, high) = (at(1), at(2), at(3));
         let spread = match times.len() {
-            1 => "once".to_owned(),
-            n => format!("half of {n} between {} and {}", format_duration(low), format_duration(high)),
+            1 => "1 run".to_owned(),
+            n => format!("half of {n} runs between {} and {}", format_duration(low), format_duration(high)),
         };
         self.out.print(&format!("{} ({spread})\n", format_duration(median)));
     }

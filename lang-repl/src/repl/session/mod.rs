@@ -249,7 +249,7 @@ impl ReplSession {
             && let Some(def) = lookup::resolve_definition(&self.engine, Some(&self.module_name()), name)
             && let Some(adjoint) = self.engine.adjoint_source(&def)
         {
-            self.out.print(&format!("\nIts adjoint:\n\n{}", indent(&adjoint)));
+            self.out.print(&format!("\nAdjoint:\n\n{}", indent(&adjoint)));
         }
     }
 

@@ -50,7 +50,7 @@ impl ReplSession {
         self.out.print(&format!("saved {}\n", written.join(", ")));
         if !lost.is_empty() {
             let names = lost.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
-            self.out.note(&format!("note: {names} cannot be written as it is kept, a function or what has one\n"));
+            self.out.note(&format!("note: {names} cannot be saved, because a function cannot be written as a value\n"));
         }
     }
 
@@ -109,7 +109,7 @@ impl ReplSession {
             match fits {
                 true => out.push_str(&text),
                 false => {
-                    out.push_str("-- This has errors, or needs what could not be written:\n");
+                    out.push_str("-- This has errors, or needs a definition that could not be saved:\n");
                     out.push_str(&text.lines().map(|line| format!("-- {line}")).collect::<Vec<_>>().join("\n"));
                 }
             }

@@ -492,7 +492,7 @@ impl Differentiator<'_> {
         let trips = match of.fixed_trip_count() {
             Some(n) => n.clone(),
             None => {
-                self.hits.count("trips that the run knows");
+                self.hits.count("run-time trip count");
                 let var = self.builder.loop_result(&of.batch, Scalar::I64, of, LoopResult::TripCount, needs.to_vec());
                 let at: Arc<[Poly]> = canonical_indices(&of.batch).into();
                 Poly::atom(Atom::Read(var.local(), var.name(), at))
@@ -508,7 +508,7 @@ impl Differentiator<'_> {
         if let Some(hull) = upper_bound_over(n, dims) {
             return hull;
         }
-        self.hits.count("greatest extent");
+        self.hits.count("maximal extent");
         let each = self.builder.index(dims, n);
         let reduce = SsaReduction {
             reducer: Reducer::Max,

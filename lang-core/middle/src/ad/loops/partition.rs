@@ -37,11 +37,11 @@ impl ReverseInput {
     pub(super) fn rule_name(&self) -> Option<&'static str> {
         Some(match self {
             Self::Global(_) => return None,
-            Self::Captured(_) => "given again",
-            Self::Stored(_) => "kept for the reverse",
+            Self::Captured(_) => "captured input",
+            Self::Stored(_) => "stored value",
             Self::Seed(_) => "carried cotangent",
             Self::Sum(_) => "sum over iterations",
-            Self::Restored(_) => "put back",
+            Self::Restored(_) => "restored array",
         })
     }
 }

@@ -139,7 +139,7 @@ impl Elaborator<'_> {
         b: &SymbolicValue,
         span: Span,
     ) -> ElabResult<SymbolicValue> {
-        let what = self.check_failure(f, id, Code::E0505, "division by zero");
+        let what = self.check_failure(f, id, Code::E0505, "integer division by zero");
         self.partial_integer_op(ScalarOp::Binary(op), a, b, (what, &|divisor| Pred::zero(divisor).negated()), span)
     }
 
@@ -268,7 +268,7 @@ impl Elaborator<'_> {
         let integer = matches!(&b, SymbolicValue::Int { .. })
             || matches!(&b, SymbolicValue::Data(e) if e.ty.split_array().1 == &CoreType::Scalar(Scalar::I64));
         if of == Scalar::I64 {
-            let what = self.check_failure(f, id, Code::E0513, "a negative power of an integer");
+            let what = self.check_failure(f, id, Code::E0513, "an integer has no negative power");
             return self.partial_integer_op(ScalarOp::PowInt, &a, &b, (what, &Pred::nonneg), span);
         }
         let operation = if integer { ScalarOp::PowInt } else { ScalarOp::Pow };

@@ -58,7 +58,7 @@ impl Elaborator<'_> {
         let mut e = CoreExpr::new(ExprKind::Reduce(Box::new(reduction)), ty.clone(), span);
         if reducer.rejects_empty(of) && !self.context.implies(&some) {
             let value = if reducer.is_arg_reduction() { "" } else { " has no value in i64" };
-            let what = self.check_failure(f, id, Code::E0504, format!("`{}` over nothing{value}", reducer.keyword()));
+            let what = self.check_failure(f, id, Code::E0504, format!("empty `{}`{value}", reducer.keyword()));
             e = CoreExpr::new(ExprKind::Check(some, what, e), ty, span);
         }
         let value = self.to_symbolic(e);

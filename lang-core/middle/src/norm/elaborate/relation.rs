@@ -119,7 +119,7 @@ impl Elaborator<'_> {
         let row = self.vars.fresh_index("row", count.clone());
         let inside = dims.iter().enumerate().map(|(k, n)| Pred::in_range(&place(&row.value(), k), n).negated());
         let outside = Pred::exists(&row, &Pred::any_of(inside));
-        let what = self.check_failure(f, id, Code::E0500, "an index of a relation is out of bounds");
+        let what = self.check_failure(f, id, Code::E0500, "relation index out of bounds");
         let indices: Vec<Index> = dims.iter().map(|n| self.vars.fresh_index("i", n.clone())).collect();
         let row = self.vars.fresh_index("row", count.clone());
         let told = indices.iter().enumerate().map(|(k, i)| Pred::equal(&i.value(), &place(&row.value(), k)));

@@ -8,29 +8,29 @@ use crate::parser::errors::ExpectedSet;
 use crate::token::{Sym, Word};
 use lang_base::Diagnostic;
 
-const SHIFT: &str = "bits are shifted with `shl(x, k)` and `shr(x, k)`";
-const ELEMENTWISE: &str = "arithmetic works on each element as it is: leave the point out";
-const INCLUSIVE_RANGE_HELP: &str = "`a..b` ends before `b`; with it the range is `a..b + 1`";
+const SHIFT: &str = "shift bits with `shl(x, k)` and `shr(x, k)`";
+const ELEMENTWISE: &str = "arithmetic is already elementwise: leave the point out";
+const INCLUSIVE_RANGE_HELP: &str = "`a..b` excludes `b`; write `a..b + 1` to include it";
 
 /// Pairs of adjacent symbols that form one operator in another language. None of these pairs is
 /// valid here.
 const SYMBOL_PAIRS: &[(Sym, Sym, &str)] = &[
-    (Sym::Star, Sym::Star, "a power is written `^`"),
+    (Sym::Star, Sym::Star, "write a power with `^`"),
     (Sym::Assign, Sym::Gt, "write `:` instead of `=>`; greater or equal is `>=`"),
-    (Sym::Assign, Sym::Lt, "less or equal is written `<=`"),
-    (Sym::Colon, Sym::Assign, "a name is bound with `=`, as in `let x = 1`"),
-    (Sym::Colon, Sym::Colon, "a type stands after one `:`, a module's name before a point: `m.x`"),
-    (Sym::Lt, Sym::Gt, "not equal is written `!=`"),
-    (Sym::Slash, Sym::Assign, "not equal is written `!=`"),
-    (Sym::Ne, Sym::Assign, "not equal is written `!=`"),
-    (Sym::Eq, Sym::Assign, "equality is written `==`"),
+    (Sym::Assign, Sym::Lt, "write `<=` for less or equal"),
+    (Sym::Colon, Sym::Assign, "bind a name with `=`, as in `let x = 1`"),
+    (Sym::Colon, Sym::Colon, "write a type after a single `:`, a module's name before a point: `m.x`"),
+    (Sym::Lt, Sym::Gt, "write `!=` for inequality"),
+    (Sym::Slash, Sym::Assign, "write `!=` for inequality"),
+    (Sym::Ne, Sym::Assign, "write `!=` for inequality"),
+    (Sym::Eq, Sym::Assign, "write `==` for equality"),
     (Sym::Lt, Sym::Lt, SHIFT),
     (Sym::Gt, Sym::Gt, SHIFT),
-    (Sym::Plus, Sym::Plus, "one more is `x + 1`; arrays are joined by `concat(x, y)`"),
-    (Sym::Slash, Sym::Star, "a comment begins with `--` and ends with its line"),
+    (Sym::Plus, Sym::Plus, "increment with `x + 1`; join arrays with `concat(x, y)`"),
+    (Sym::Slash, Sym::Star, "a comment begins with `--` and ends at the end of its line"),
     (Sym::DotDot, Sym::Dot, INCLUSIVE_RANGE_HELP),
     (Sym::DotDot, Sym::Assign, INCLUSIVE_RANGE_HELP),
-    (Sym::DotDot, Sym::Lt, "a range is written `a..b`; it ends before `b`"),
+    (Sym::DotDot, Sym::Lt, "write a range as `a..b`, which excludes `b`"),
     (Sym::Dot, Sym::Star, ELEMENTWISE),
     (Sym::Dot, Sym::Slash, ELEMENTWISE),
     (Sym::Dot, Sym::Caret, ELEMENTWISE),
@@ -52,8 +52,8 @@ pub(super) fn foreign_operator(a: &TokenContext) -> Option<Diagnostic> {
         let body = (first, second) == (Sym::Assign, Sym::Gt) && at == a.at.saturating_sub(1) && a.is_head(at);
         let axes = (first, second) == (Sym::DotDot, Sym::Dot) && a.is_inside(Sym::LBracket);
         let help = match (body, axes) {
-            (true, _) => "the body of a definition stands after `=`",
-            (_, true) => "a whole axis is written `_`, as in `a[0, _]`",
+            (true, _) => "write the body of a definition after `=`",
+            (_, true) => "write `_` for a whole axis, as in `a[0, _]`",
             _ => *help,
         };
         Some(a.diagnostic_at(at, at + 2, format!("`{first}{second}` means nothing here"), help))
@@ -68,41 +68,41 @@ impl TokenContext<'_> {
     }
 }
 
-const FUNCTION: &str = r"a function is written `\x: e`";
-const BLOCK: &str = "an expression needs no words around it: it ends where it ends";
+const FUNCTION: &str = r"write a function as `\x: e`";
+const BLOCK: &str = "remove the word, because an expression needs no block delimiters";
 const ELSE_IF: &str = "write `else if`";
 
 /// Words that precede an operand in other languages. Here they read as names with an operand after
 /// them.
 const PREFIX_WORDS: &[(&[&str], &str)] = &[
-    (&["not"], "not is written `!`"),
+    (&["not"], "write `!` for logical not"),
     (&["return"], "a body is an expression: leave `return` out"),
     (&["lambda", "fn", "fun", "func", "function"], FUNCTION),
-    (&["var", "const", "val", "mut", "set", "local"], "a name is bound with `let x = … in …`"),
+    (&["var", "const", "val", "mut", "set", "local"], "bind a name with `let x = … in …`"),
     (&["switch", "case", "select"], "write `match e { p: a, q: b }`"),
     (&["begin", "block"], BLOCK),
     (&["elif", "elseif", "elsif"], ELSE_IF),
-    (&["until", "repeat"], "a loop is written `loop x = init while c: e`"),
-    (&["unless"], "a choice is written `if c then a else b`"),
-    (&["try", "throw", "raise"], "there are no exceptions: `assert(p, \"…\")` and `error(\"…\")` end the run"),
-    (&["new"], "a value is made by its constructor, as in `Leaf(x)`"),
+    (&["until", "repeat"], "write a loop as `loop x = init while c: e`"),
+    (&["unless"], "write a conditional as `if c then a else b`"),
+    (&["try", "throw", "raise"], "the language has no exceptions; end the run with `assert(p, \"…\")` or `error(\"…\")`"),
+    (&["new"], "build a value with its constructor, as in `Leaf(x)`"),
 ];
 
 /// Words that separate operands in other languages, or close a construct.
 const INFIX_WORDS: &[(&[&str], &str)] = &[
-    (&["and"], "and is written `&&`"),
-    (&["or"], "or is written `||`"),
-    (&["xor"], "of truth values write `a != b`, of integers `bit_xor(a, b)`"),
-    (&["is", "eq"], "equality is written `==`"),
-    (&["ne"], "not equal is written `!=`"),
-    (&["mod", "rem"], "the remainder is written `%`"),
-    (&["div"], "integer division is written `//`"),
+    (&["and"], "write `&&` for logical and"),
+    (&["or"], "write `||` for logical or"),
+    (&["xor"], "write `a != b` for truth values, `bit_xor(a, b)` for integers"),
+    (&["is", "eq"], "write `==` for equality"),
+    (&["ne"], "write `!=` for inequality"),
+    (&["mod", "rem"], "write `%` for the remainder"),
+    (&["div"], "write `//` for integer division"),
     (&["elif", "elseif", "elsif"], ELSE_IF),
     (&["end", "fi", "done", "od", "endif"], BLOCK),
-    (&["not"], "whether no element is `e`: `all i: x[i] != e`"),
-    (&["unless"], "a choice is written `if c then a else b`"),
-    (&["to", "downto"], "a range is written `i in a..b`; it ends before `b`"),
-    (&["step"], "a step is written `i in a..b by s`"),
+    (&["not"], "to test that no element equals `e`, write `all i: x[i] != e`"),
+    (&["unless"], "write a conditional as `if c then a else b`"),
+    (&["to", "downto"], "write a range as `i in a..b`, which excludes `b`"),
+    (&["step"], "write a step as `i in a..b by s`"),
 ];
 
 /// Returns a diagnostic for another language's word.
@@ -127,12 +127,12 @@ pub(super) fn foreign_word(a: &TokenContext) -> Option<Diagnostic> {
 /// A row: the condition and the help text.
 type HintRow = (fn(&TokenContext) -> bool, &'static str);
 
-const UNKNOWN_EXTENT_HELP: &str = "an extent that is known only in the run stands in a result or a `let`, between the brackets of an array, `[?k]f64`, or where a type takes a size, `Net(?k)`";
-const WRITTEN_TYPE_HELP: &str = "a type is written out, as in `x: [n]f64`; at a `let` it may be left out, with its `:`";
-const CONDITIONAL_HELP: &str = "a choice is written `if c then a else b`";
+const UNKNOWN_EXTENT_HELP: &str = "only a result or a `let` can have an extent that is known at run time: `[?k]f64` in an array type, `Net(?k)` as a type argument";
+const WRITTEN_TYPE_HELP: &str = "write the whole type, as in `x: [n]f64`; a `let` can omit it with its `:`";
+const CONDITIONAL_HELP: &str = "write a conditional as `if c then a else b`";
 const MATCH: &str = "write `match e { p: a, q: b }`";
-const RANGE: &str = "a range is written `i < n` or `i in a..b`";
-const RECORD: &str = "braces hold the fields of a record, `{x: e}`; parentheses group: `(e)`";
+const RANGE: &str = "write a range as `i < n` or `i in a..b`";
+const RECORD: &str = "braces enclose the fields of a record, `{x: e}`; parentheses group: `(e)`";
 
 /// Forms of other languages, the most certain first.
 pub(super) const FORMS: &[HintRow] = &[
@@ -154,31 +154,31 @@ pub(super) const FORMS: &[HintRow] = &[
     (|a| a.is_sym(Sym::Underscore) && a.expected.contains(ExpectedSet::TYPE), WRITTEN_TYPE_HELP),
     (|a| a.is_sym(Sym::Question), CONDITIONAL_HELP),
     (|a| a.is_keyword(Word::If) && a.expects_operator(), CONDITIONAL_HELP),
-    (|a| a.is_sym(Sym::Colon) && a.follows_keyword(Word::Else), "no colon stands after `else`"),
+    (|a| a.is_sym(Sym::Colon) && a.follows_keyword(Word::Else), "remove the colon after `else`"),
     (|a| a.is_keyword(Word::Match) && a.expects_operator(), MATCH),
     (|a| a.follows_keyword(Word::With) && a.is_sym(Sym::Bar), MATCH),
     (|a| a.expects_sym(Sym::LBrace), MATCH),
     (
         |a| a.expects_sym(Sym::Colon) && a.name_before(1) == Some("case") && !a.expects_operator(),
-        "no `case` stands before a pattern: `match e { p: a, q: b }`",
+        "remove the `case` before the pattern: `match e { p: a, q: b }`",
     ),
-    (|a| a.is_sym(Sym::Semi) && a.is_inside(Sym::LBrace), "a comma stands between arms and between fields"),
+    (|a| a.is_sym(Sym::Semi) && a.is_inside(Sym::LBrace), "separate arms and fields with commas"),
     // Loops.
     (
         |a| a.is_keyword(Word::While) && a.expected.contains(ExpectedSet::EXPR),
-        "a loop is written `loop x = init while c: e`",
+        "write a loop as `loop x = init while c: e`",
     ),
     (
         |a| a.is_keyword(Word::While) && a.expects_keyword(Word::For),
-        "`fold` runs over a range; with a condition it is `loop acc = init while c: body`",
+        "`fold` iterates over a range; iterate under a condition with `loop acc = init while c: body`",
     ),
     (
         |a| a.is_keyword(Word::For) && a.expects_keyword(Word::While),
-        "`loop` runs while a condition holds; over a range it is `fold acc = init for i < n: body`",
+        "`loop` iterates under a condition; iterate over a range with `fold acc = init for i < n: body`",
     ),
-    (|a| a.expects_keyword(Word::For), "after what it carries stands the range: `fold acc = init for i < n: body`"),
-    (|a| a.expects_keyword(Word::While), "after what it carries stands the condition: `loop acc = init while c: body`"),
-    (|a| a.is_keyword(Word::For) && a.expects_operator(), "`for` stands before its body: `for i < n: e`"),
+    (|a| a.expects_keyword(Word::For), "write the range after the carry: `fold acc = init for i < n: body`"),
+    (|a| a.expects_keyword(Word::While), "write the condition after the carry: `loop acc = init while c: body`"),
+    (|a| a.is_keyword(Word::For) && a.expects_operator(), "write the body after the `for`: `for i < n: e`"),
     // Index variables and ranges.
     (
         |a| {
@@ -186,43 +186,43 @@ pub(super) const FORMS: &[HintRow] = &[
                 && a.is_sym(Sym::Colon)
                 && a.kind_before(2) == Some(TokenClass::Keyword(Word::In))
         },
-        "`in` takes a range: `i < n` or `i in 0..n`; the elements of an array are `x[i]`",
+        "`in` needs a range: `i < n` or `i in 0..n`; access the elements of an array with `x[i]`",
     ),
     (|a| a.expects_sym(Sym::DotDot), RANGE),
     (|a| a.expected.contains(ExpectedSet::VARIABLE) && a.is_sym(Sym::LParen), NO_PARENTHESES),
     (|a| a.expected.contains(ExpectedSet::VARIABLE), RANGE),
     (
         |a| follows_index_var(a) && a.is_sym(Sym::Le),
-        "write `i < n + 1`: the indices are those from 0 to before the bound",
+        "write `i < n + 1`, because the range excludes its bound",
     ),
     (|a| follows_index_var(a) && a.is_sym(Sym::Assign), RANGE),
-    (|a| follows_index_var(a) && is_next_variable(a), "index variables are separated by commas: `for i, j: e`"),
-    (|a| follows_index_var(a) && a.is_at_end(), "the body stands after `:`, as in `sum i: x[i]`"),
-    (|a| follows_index_var(a) && a.is_sym(Sym::LBrace), "the body stands after `:`, without braces"),
+    (|a| follows_index_var(a) && is_next_variable(a), "separate index variables with commas: `for i, j: e`"),
+    (|a| follows_index_var(a) && a.is_at_end(), "write the body after `:`, as in `sum i: x[i]`"),
+    (|a| follows_index_var(a) && a.is_sym(Sym::LBrace), "write the body after `:`, without braces"),
     // Indices and extents.
-    (|a| a.is_sym(Sym::Semi) && a.is_inside(Sym::LBracket), "the rows of a matrix are arrays: `[[1, 2], [3, 4]]`"),
+    (|a| a.is_sym(Sym::Semi) && a.is_inside(Sym::LBracket), "write each row of a matrix as an array: `[[1, 2], [3, 4]]`"),
     (
         |a| is_unnamed_extent(a) && a.first_kind() == Some(TokenClass::Keyword(Word::Let)),
-        "an extent that the value tells is `[?n]f64`, `[?n, ?m]f64`",
+        "write an extent that the value determines as `[?n]f64`, `[?n, ?m]f64`",
     ),
-    (|a| is_unnamed_extent(a), "an extent has a name, as in `[n]f64`, `[n, m]f64`; any name does"),
+    (|a| is_unnamed_extent(a), "name every extent, as in `[n]f64`, `[n, m]f64`; any name is valid"),
     (
         |a| a.is_sym(Sym::Colon) && a.is_inside(Sym::LBracket) && is_whole_axis(a),
-        "a whole axis is written `_`, as in `a[_, 0]`; a slice is `x[a..b]`",
+        "write `_` for a whole axis, as in `a[_, 0]`; write a slice as `x[a..b]`",
     ),
-    (|a| a.is_sym(Sym::Colon) && a.is_inside(Sym::LBracket), "a slice is written `x[a..b]`"),
+    (|a| a.is_sym(Sym::Colon) && a.is_inside(Sym::LBracket), "write a slice as `x[a..b]`"),
     (
         |a| {
             (a.is_sym(Sym::DotDot) || a.follows_sym(Sym::DotDot) && a.current.is_some_and(TokenClass::is_closer))
                 && !a.expects_operator()
         },
-        "a slice has both ends, as in `x[0..n]`",
+        "a slice must have both bounds, as in `x[0..n]`",
     ),
-    (|a| a.is_sym(Sym::DotDot), "a range stands in a binder, as in `i in a..b`, or in brackets, as in `x[a..b]`"),
+    (|a| a.is_sym(Sym::DotDot), "use a range only in a binder, as in `i in a..b`, or in brackets, as in `x[a..b]`"),
     // Functions.
     (|a| a.is_keyword(Word::Do) && a.expects_sym(Sym::Colon), "write `:` instead of `do`"),
     (|a| a.is_sym(Sym::Arrow) && a.expects_sym(Sym::Colon), "write `:` instead of `->`"),
-    (|a| a.is_sym(Sym::Arrow) && a.expects_operator(), r"`->` stands in types; a function is written `\x: e`"),
+    (|a| a.is_sym(Sym::Arrow) && a.expects_operator(), r"`->` is valid only in types; write a function as `\x: e`"),
     // `\x. e` reads as the constructor `e` of a module `x`.
     (
         |a| {
@@ -237,12 +237,12 @@ pub(super) const FORMS: &[HintRow] = &[
     ),
     (
         |a| a.is_keyword(Word::Def) && a.expected.contains(ExpectedSet::EXPR),
-        r"a local function is written `let f = \x: e in …`",
+        r"write a local function as `let f = \x: e in …`",
     ),
     // Brackets.
     (
         |a| a.follows_keyword(Word::Let) && a.is_inside(Sym::LBrace),
-        "parentheses group an expression: `(let x = … in …)`",
+        "group an expression with parentheses: `(let x = … in …)`",
     ),
     (
         |a| a.is_inside(Sym::LBrace) && a.expects_sym(Sym::Colon) && !a.is_sym(Sym::Assign) && is_expr_in_braces(a),
@@ -250,11 +250,11 @@ pub(super) const FORMS: &[HintRow] = &[
     ),
     (|a| a.is_inside(Sym::LBrace) && a.expected.contains(ExpectedSet::FIELD) && a.follows_sym(Sym::LBrace), RECORD),
     // Names and values.
-    (|a| a.is_sym(Sym::Plus) && a.expected.contains(ExpectedSet::EXPR), "there is no prefix `+`"),
-    (|a| a.is_sym(Sym::Bar) && a.expects_operator(), "or is written `||`; bits of integers are combined with `bit_or`"),
+    (|a| a.is_sym(Sym::Plus) && a.expected.contains(ExpectedSet::EXPR), "the language has no prefix `+`"),
+    (|a| a.is_sym(Sym::Bar) && a.expects_operator(), "write `||` for logical or, `bit_or` for bitwise or"),
     (
         |a| a.is_keyword(Word::In) && a.expects_operator(),
-        "`in` ends a chain of `let`, and none is open here; whether some element is `e`: `any i: x[i] == e`",
+        "`in` must end a chain of `let`; to test that some element equals `e`, write `any i: x[i] == e`",
     ),
     (
         |a| {
@@ -264,25 +264,25 @@ pub(super) const FORMS: &[HintRow] = &[
         },
         ELEMENTWISE_CONDITIONAL_HELP,
     ),
-    (|a| a.is_keyword(Word::Where) && a.expects_operator(), "a name is bound before it is used: `let x = … in …`"),
-    (|a| a.expects_keyword(Word::In), "after the last `let` stand `in` and the result"),
+    (|a| a.is_keyword(Word::Where) && a.expects_operator(), "bind a name before its use: `let x = … in …`"),
+    (|a| a.expects_keyword(Word::In), "write `in` and the result after the last `let`"),
     (
         |a| a.is_sym(Sym::Semi) && a.expects_operator() && a.first_kind() == Some(TokenClass::Keyword(Word::Do)),
-        "a `do` has one expression: write another `do` on a line of its own",
+        "a `do` has one expression; write another `do` on its own line",
     ),
     (
         |a| a.is_sym(Sym::Semi) && a.expects_operator(),
-        "values are named with `let … in …`; `;` ends only a `let` at the top level",
+        "name values with `let … in …`; `;` can only end a top-level `let`",
     ),
     (
         |a| a.follows_sym(Sym::Semi) && a.expects_operator(),
-        "every name of the top level has its own `let`, on a line of its own",
+        "write each top-level binding with its own `let` on its own line",
     ),
 ];
 
 const ELEMENTWISE_CONDITIONAL_HELP: &str =
-    "a choice is written `if c then a else b`, for every element `for i: if c[i] then a[i] else b[i]`";
-const NO_PARENTHESES: &str = "no parentheses stand around index variables: `for i < n: e`";
+    "write a conditional as `if c then a else b`, an elementwise one as `for i: if c[i] then a[i] else b[i]`";
+const NO_PARENTHESES: &str = "remove the parentheses around the index variables: `for i < n: e`";
 
 /// Returns whether the error follows an index variable of a binder whose `:` is expected.
 fn follows_index_var(a: &TokenContext) -> bool {

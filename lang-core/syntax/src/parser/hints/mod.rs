@@ -77,18 +77,18 @@ fn array_reduction_help(a: &TokenContext) -> Option<String> {
     if matches!(array, "i" | "j" | "k") {
         return None;
     }
-    Some(format!("`{array}` is read as an index variable; over the elements of an array write `{word} i: {array}[i]`"))
+    Some(format!("`{array}` is an index variable here; to reduce the elements of an array, write `{word} i: {array}[i]`"))
 }
 
 /// Help for incomplete forms of the language.
 fn form_help(a: &TokenContext) -> Option<String> {
     if a.expects_keyword(Word::Then) {
-        return some_text("a choice is written `if c then a else b`")
+        return some_text("write a conditional as `if c then a else b`")
             .filter(|_| !a.is_sym(Sym::Assign))
             .or_else(|| equality_help(a));
     }
     if a.expects_keyword(Word::Else) {
-        return some_text("an `if` is a value, so it needs its `else`");
+        return some_text("an `if` must have an `else`, because it is an expression");
     }
     if a.is_sym(Sym::Colon)
         && a.follows_sym(Sym::RParen)
@@ -96,31 +96,31 @@ fn form_help(a: &TokenContext) -> Option<String> {
         && let Some(Token::Name(name)) = a.callee_token()
         && BinderKind::ALL.iter().any(|b| b.keyword() == name)
     {
-        return Some(format!("no parentheses stand around index variables: `{name} i < n: e`"));
+        return Some(format!("remove the parentheses around the index variables: `{name} i < n: e`"));
     }
     if a.is_sym(Sym::Colon)
         && let Some(open) = a.opener()
         && let (Some(name), Some(index)) = (open.checked_sub(1).and_then(|b| a.name_at(b)), a.name_at(open + 1))
         && BinderKind::ALL.iter().any(|b| b.keyword() == name)
     {
-        return Some(format!("the parentheses stand around the whole: `({name} {index} < n: …)`"));
+        return Some(format!("enclose the whole reduction in parentheses: `({name} {index} < n: …)`"));
     }
     if a.is_sym(Sym::Colon)
         && a.expects_operator()
         && a.kind_before(2) == Some(TokenClass::Sym(Sym::Lt))
         && a.kind_before(3) == Some(TokenClass::Name)
     {
-        return some_text("an index stands after `for`, `sum` or the like: `for i < n: e`");
+        return some_text("write an index after a binder such as `for` or `sum`: `for i < n: e`");
     }
     if a.expects_sym(Sym::Semi) {
-        return some_text("a rule is written `derivative f(x; dx) = …` or `adjoint f(x; dy) = …`");
+        return some_text("write a rule as `derivative f(x; dx) = …` or `adjoint f(x; dy) = …`");
     }
     if a.is_sym(Sym::Eq) && a.expects_sym(Sym::Assign) {
-        return some_text("a name is bound with one `=`");
+        return some_text("bind a name with a single `=`");
     }
     if a.is_sym(Sym::Assign) && a.follows_sym(Sym::RBracket) && a.expected.contains(ExpectedSet::PATTERN) {
         return some_text(
-            "the elements of an array have no patterns: `let x = …`, then `x[0]`; `let [n] x = …` names its extent",
+            "the language has no array patterns: write `let x = …`, then `x[0]`; `let [n] x = …` names the extent",
         );
     }
     if a.is_sym(Sym::Assign) {
@@ -132,18 +132,18 @@ fn form_help(a: &TokenContext) -> Option<String> {
 /// Help for an unexpected `=`.
 fn equality_help(a: &TokenContext) -> Option<String> {
     if a.kind_before(2) == Some(TokenClass::Keyword(Word::Where)) {
-        return some_text("a type parameter may be limited to numbers: `where a: num` or `where a: real`");
+        return some_text("constrain a type parameter to numbers with `where a: num` or `where a: real`");
     }
     if a.expects_sym(Sym::Colon) && !a.expects_operator() {
-        return some_text("a field is written `x: e`");
+        return some_text("write a field as `x: e`");
     }
     if a.expects_sym(Sym::RParen) && a.first_kind() == Some(TokenClass::Keyword(Word::Def)) && a.opener() == Some(2) {
-        return some_text("a parameter has no default: every call gives all arguments");
+        return some_text("a parameter cannot have a default; every call must pass all arguments");
     }
     if a.expects_sym(Sym::RParen) {
-        return some_text("equality is written `==`, a named argument `name: e`");
+        return some_text("write `==` for equality, `name: e` for a named argument");
     }
-    a.expects_operator().then(|| "equality is written `==`".to_owned())
+    a.expects_operator().then(|| "write `==` for equality".to_owned())
 }
 
 /// Help for types and heads of items.
@@ -153,12 +153,12 @@ fn type_help(a: &TokenContext) -> Option<String> {
         return match a.current {
             Some(TokenClass::Sym(Sym::Assign)) => {
                 let name = a.name_before(1).unwrap_or("x");
-                Some(format!("a constant is written `let {name} = …`, a function of nothing `def {name}() = …`"))
+                Some(format!("write a constant as `let {name} = …`, a function without parameters as `def {name}() = …`"))
             }
             Some(TokenClass::Sym(Sym::Lt | Sym::LBracket)) => {
-                some_text("types and sizes are not declared: write their names where they are used")
+                some_text("types and sizes need no declaration; write their names where you use them")
             }
-            _ => some_text("the parameters stand in parentheses, as in `def f(x: f64) = …`"),
+            _ => some_text("enclose the parameters in parentheses, as in `def f(x: f64) = …`"),
         };
     }
     let named = matches!(
@@ -166,10 +166,10 @@ fn type_help(a: &TokenContext) -> Option<String> {
         (Some(TokenClass::Name), Some(TokenClass::Name | TokenClass::Sym(Sym::LBracket)))
     );
     if def && a.expects_sym(Sym::RParen) && named && !a.expects_operator() {
-        return some_text("a parameter is written `x: T`");
+        return some_text("write a parameter as `x: T`");
     }
     if a.is_sym(Sym::Lt) && !a.expects_operator() && matches!(a.previous, Some(TokenClass::Name)) {
-        return some_text("the arguments of a type stand in parentheses, as in `Tree(f64)`");
+        return some_text("enclose the arguments of a type in parentheses, as in `Tree(f64)`");
     }
     if a.is_sym(Sym::LBrace)
         && !a.expects_operator()
@@ -177,38 +177,38 @@ fn type_help(a: &TokenContext) -> Option<String> {
         && !a.expects_sym(Sym::Assign)
     {
         return some_text(
-            "an array is written `[n]f64`, a matrix `[n, m]f64`; the arguments of a type stand in parentheses",
+            "write an array as `[n]f64`, a matrix as `[n, m]f64`; enclose the arguments of a type in parentheses",
         );
     }
     if def && a.expects_sym(Sym::Assign) && a.is_sym(Sym::LBrace) {
-        return some_text("the body stands after `=`, without braces");
+        return some_text("write the body after `=`, without braces");
     }
     if a.expects_sym(Sym::PlusAssign) {
-        return some_text("an update is written `x with [i] = e`, a choice by patterns `match e { p: a, q: b }`");
+        return some_text("write an update as `x with [i] = e`, a pattern match as `match e { p: a, q: b }`");
     }
     if a.expects_sym(Sym::Assign) {
         return match a.last_before(|kind| matches!(kind, TokenClass::Keyword(Word::Let | Word::Def | Word::Type)))? {
             at if a.builder.kind(at) == Some(TokenClass::Keyword(Word::Let)) => {
-                some_text("a name is bound with `let x = e`")
+                some_text("bind a name with `let x = e`")
             }
-            0 if def => some_text("the body of a definition stands after `=`"),
-            _ => some_text("what is defined stands after `=`"),
+            0 if def => some_text("write the body of a definition after `=`"),
+            _ => some_text("write the definition after `=`"),
         };
     }
     if a.first_kind() == Some(TokenClass::Keyword(Word::Type)) && a.expected.contains(ExpectedSet::END) {
         return match a.current {
-            Some(TokenClass::Sym(Sym::Comma)) => some_text("the cases of a type are separated by `|`"),
+            Some(TokenClass::Sym(Sym::Comma)) => some_text("separate the constructors of a type with `|`"),
             Some(TokenClass::Sym(Sym::LBrace)) => {
-                some_text("a record type is written `{x: f64}`, with no word before it")
+                some_text("write a record type as `{x: f64}`, without a name before it")
             }
             _ => None,
         };
     }
     if a.expected.contains(ExpectedSet::TYPE) && a.follows_sym(Sym::RBracket) {
-        return some_text("an array type names its elements' type, as in `[n]f64`");
+        return some_text("an array type must contain its element type, as in `[n]f64`");
     }
     if a.expected.contains(ExpectedSet::CLASS) {
-        return some_text("a type parameter may be limited to numbers: `where a: num` or `where a: real`");
+        return some_text("constrain a type parameter to numbers with `where a: num` or `where a: real`");
     }
     let import = a.first_kind() == Some(TokenClass::Keyword(Word::Import));
     if import && a.expected.contains(ExpectedSet::END) {
@@ -235,20 +235,20 @@ fn structure_help(a: &TokenContext) -> Option<String> {
         _ if next => some_text(STATEMENTS),
         _ if a.expects_sym(Sym::Comma) => some_text("is a comma missing?"),
         (Some(TokenClass::Name), Some(TokenClass::Str)) => {
-            Some(format!("a call is written with parentheses: `{}(\"…\")`", a.name_before(1).unwrap_or("f")))
+            Some(format!("write a call with parentheses: `{}(\"…\")`", a.name_before(1).unwrap_or("f")))
         }
         (Some(TokenClass::Int | TokenClass::Float), Some(TokenClass::Name)) => {
-            some_text("a product is written with `*`, as in `2 * x`")
+            some_text("write a product with `*`, as in `2 * x`")
         }
         (Some(TokenClass::Name), Some(TokenClass::Name | TokenClass::Int | TokenClass::Float)) => {
-            some_text("a call is written `f(x)`, a product `a * b`")
+            some_text("write a call as `f(x)`, a product as `a * b`")
         }
         _ => some_text("is an operator missing?"),
     }
 }
 
 const STATEMENTS: &str =
-    "a body is one expression: name its parts with `let … in …`; to show several values write a `do print(…)` for each";
+    "a body is one expression: name its parts with `let … in …`; print each value with its own `do print(…)`";
 
 /// Returns whether the string is the first of the three that the lexer reads for `"""text"""`.
 fn is_docstring(first: &str, tokens: &[SpannedToken]) -> bool {
@@ -256,23 +256,23 @@ fn is_docstring(first: &str, tokens: &[SpannedToken]) -> bool {
         && matches!(tokens, [a, b, ..] if a.span.end == b.span.start && matches!(b.token, Token::Str(_) | Token::Error))
 }
 
-const ITEM_KEYWORDS_HELP: &str = "every item starts with `def`, `type`, `import`, `let` or `do`";
+const ITEM_KEYWORDS_HELP: &str = "every item must begin with `def`, `type`, `import`, `let` or `do`";
 
 /// First words of items in other languages.
 const FOREIGN_ITEM_WORDS: &[(&[&str], &str)] = &[
-    (&["fn", "fun", "func", "function", "define", "defn"], "a definition begins with `def`"),
-    (&["struct", "enum", "data", "class", "record"], "a type is defined with `type`"),
-    (&["use", "from", "include", "using", "open", "require"], "a module is read with `import`"),
-    (&["const", "var", "val"], "a constant is written `let x = …`"),
-    (&["derivative", "adjoint"], "a rule is written `derivative f(x; dx) = …` or `adjoint f(x; dy) = …`"),
-    (&["end", "done", "fi"], "a definition ends where the next item begins: leave the word out"),
+    (&["fn", "fun", "func", "function", "define", "defn"], "begin a definition with `def`"),
+    (&["struct", "enum", "data", "class", "record"], "define a type with `type`"),
+    (&["use", "from", "include", "using", "open", "require"], "import a module with `import`"),
+    (&["const", "var", "val"], "write a constant as `let x = …`"),
+    (&["derivative", "adjoint"], "write a rule as `derivative f(x; dx) = …` or `adjoint f(x; dy) = …`"),
+    (&["end", "done", "fi"], "remove the word, because a definition ends where the next item begins"),
     (&["return"], "a body is an expression: leave `return` out"),
 ];
 
 /// Returns the diagnostic for text outside all items. It marks the first line.
 pub(super) fn stray_text(tokens: &[SpannedToken]) -> Diagnostic {
     let Some(first) = tokens.first() else {
-        return Diagnostic::new(Code::E0001, Span::default(), "expected an item, found the end");
+        return Diagnostic::new(Code::E0001, Span::default(), "expected an item, found the end of the input");
     };
     let end = tokens.iter().skip(1).position(|t| t.is_line_start).map_or(tokens.len(), |at| at + 1);
     let line = tokens.get(..end).unwrap_or_default();
@@ -286,29 +286,29 @@ pub(super) fn stray_text(tokens: &[SpannedToken]) -> Diagnostic {
     let help = match (&first.token, sym(1)) {
         (Token::Sym(Sym::FloorDiv | Sym::Slash | Sym::Percent | Sym::Semi), _) => COMMENT_HELP.to_owned(),
         (Token::Str(text), _) if is_docstring(text, tokens) => DOCSTRING_HELP.to_owned(),
-        (Token::Name(name), Some(Sym::Assign | Sym::Colon)) => format!("a constant is written `let {name} = …`"),
+        (Token::Name(name), Some(Sym::Assign | Sym::Colon)) => format!("write a constant as `let {name} = …`"),
         (Token::Name(name), _) => match FOREIGN_ITEM_WORDS.iter().find(|(names, _)| names.contains(&name.as_str())) {
             Some((_, help)) => (*help).to_owned(),
             None if element || set(1) || set(2) => {
                 let changed = if element { "with [i] = e" } else { "+ 1" };
-                format!("values do not change: bind a new one with `let`, as in `let y = {name} {changed}`")
+                format!("values are immutable; bind a new one with `let`, as in `let y = {name} {changed}`")
             }
             None if sym(1) == Some(Sym::LParen)
                 && (2..line.len()).any(|at| sym(at) == Some(Sym::RParen) && set(at + 1)) =>
             {
-                format!("a definition is written `def {name}(x: f64) = …`, with a type for every parameter")
+                format!("write a definition as `def {name}(x: f64) = …`, with a type for every parameter")
             }
             None if sym(1) == Some(Sym::LParen) => {
-                format!("{ITEM_KEYWORDS_HELP}; to call it here write `do {name}(…)`")
+                format!("{ITEM_KEYWORDS_HELP}; to call it here, write `do {name}(…)`")
             }
-            None => format!("{ITEM_KEYWORDS_HELP}; to evaluate an expression write `do` before it"),
+            None => format!("{ITEM_KEYWORDS_HELP}; to evaluate an expression, write `do` before it"),
         },
         _ if super::brackets::token_classes(std::slice::from_ref(first)).first().is_some_and(|k| k.starts_expr()) => {
-            format!("{ITEM_KEYWORDS_HELP}; to evaluate an expression write `do` before it")
+            format!("{ITEM_KEYWORDS_HELP}; to evaluate an expression, write `do` before it")
         }
         _ => ITEM_KEYWORDS_HELP.to_owned(),
     };
-    let diagnostic = Diagnostic::new(Code::E0009, span, "this stands in no item").help(help);
+    let diagnostic = Diagnostic::new(Code::E0009, span, "this text is outside all items").help(help);
     match (&first.token, sym(1)) {
         (Token::Sym(Sym::Slash), Some(Sym::Star)) => diagnostic,
         (Token::Sym(Sym::FloorDiv | Sym::Percent | Sym::Semi), _) => diagnostic.fix(Fix::replace(first.span, "--")),

@@ -33,15 +33,15 @@ pub(super) const RECOGNISERS: &[Recogniser] = &[
 fn top_let(a: &TokenContext) -> Option<Diagnostic> {
     let end = a.expected.contains(ExpectedSet::END);
     (a.first_kind() == Some(TokenClass::Keyword(Word::Let)) && a.is_keyword(Word::In) && end).then(|| {
-        let help = "to evaluate an expression write `do let … in …`; a `let` inside a definition is indented";
-        a.diagnostic_at(a.at, a.at + 1, "a `let` at the top level has no `in`", help)
+        let help = "to evaluate an expression, write `do let … in …`; indent a `let` inside a definition";
+        a.diagnostic_at(a.at, a.at + 1, "a top-level `let` cannot have an `in`", help)
     })
 }
 
 /// `def f() =`
 fn missing_body(a: &TokenContext) -> Option<Diagnostic> {
     (a.is_at_end() && a.follows_sym(Sym::Assign) && a.first_kind() == Some(TokenClass::Keyword(Word::Def))).then(|| {
-        let help = "write it after the `=`; a line of it that begins with `let` is indented, for in column 0 `let` begins an item";
+        let help = "write the body after the `=`; indent a line that begins with `let`, because in column 0 `let` begins an item";
         a.diagnostic_at(a.at, a.at + 1, "the definition has no body", help)
     })
 }
@@ -58,8 +58,8 @@ fn body_colon(a: &TokenContext) -> Option<Diagnostic> {
     }
     let typed = (a.at..a.builder.kinds().len()).any(|at| a.builder.kind(at) == Some(TokenClass::Sym(Sym::Assign)));
     let (message, help) = match typed && a.expects_sym(Sym::Arrow) {
-        true => ("expected `->`, found `:`", "the type of the result stands after `->`"),
-        false => ("expected `=`, found `:`", "the body of a definition stands after `=`"),
+        true => ("expected `->`, found `:`", "write the result type after `->`"),
+        false => ("expected `=`, found `:`", "write the body of a definition after `=`"),
     };
     Some(a.diagnostic_at(a.at, a.at + 1, message, help))
 }
@@ -76,7 +76,7 @@ fn fold_head(a: &TokenContext) -> Option<Diagnostic> {
     let help = match word {
         Word::Fold | Word::Scan => format!("write `{word} {over}`"),
         Word::Loop if a.is_sym(Sym::Lt) => {
-            format!("over a range write `fold {over}`, with a condition `loop acc = init while c: e`")
+            format!("to iterate over a range, write `fold {over}`; under a condition, write `loop acc = init while c: e`")
         }
         Word::Loop => "write `loop acc = init while c: e`".to_owned(),
         _ => return None,
@@ -85,7 +85,7 @@ fn fold_head(a: &TokenContext) -> Option<Diagnostic> {
     if pattern && !a.is_keyword(Word::For) && !a.is_keyword(Word::While) {
         return None;
     }
-    Some(a.diagnostic_at(at, at + 1, format!("this `{word}` does not say what it carries and where it starts"), help))
+    Some(a.diagnostic_at(at, at + 1, format!("this `{word}` has no carry with an initial value"), help))
 }
 
 /// `for i in range(3): e`, `for x in xs: e`: no range after `in`.
@@ -104,9 +104,9 @@ fn missing_range(a: &TokenContext) -> Option<Diagnostic> {
     let help = match bound {
         Some(bound) => format!("write `{name} < {bound}`"),
         None if called => format!("write `{name} < n`, or `{name} in a..b`"),
-        None => "a range is `i < n` or `i in a..b`; the elements of an array are `x[i]`".to_owned(),
+        None => "write a range as `i < n` or `i in a..b`; access the elements of an array with `x[i]`".to_owned(),
     };
-    (from < a.at).then(|| a.diagnostic_at(from, a.at, "`in` takes a range, and this is none", help))
+    (from < a.at).then(|| a.diagnostic_at(from, a.at, "expected a range after `in`", help))
 }
 
 /// `import ./kernels.iv`
@@ -127,15 +127,15 @@ fn import_path(a: &TokenContext) -> Option<Diagnostic> {
         end += 1;
     }
     path.contains(['/', '.'])
-        .then(|| a.diagnostic_at(1, end, "the path of a file stands in quotes", format!("write `import \"{path}\"`")))
+        .then(|| a.diagnostic_at(1, end, "the path of a file must be in quotes", format!("write `import \"{path}\"`")))
 }
 
 /// `f"max = {m}"`
 fn format_string(a: &TokenContext) -> Option<Diagnostic> {
     let prefix = a.name_before(1).is_some_and(|name| matches!(name, "f" | "F" | "fr" | "r" | "b" | "s"));
     (prefix && a.current == Some(TokenClass::Str) && a.is_adjacent(a.at)).then(|| {
-        let help = "`print` shows several values side by side, as in `print(\"max =\", m)`";
-        a.diagnostic_at(a.at - 1, a.at + 1, "there are no format strings", help)
+        let help = "`print` accepts several values, as in `print(\"max =\", m)`";
+        a.diagnostic_at(a.at - 1, a.at + 1, "the language has no format strings", help)
     })
 }
 
@@ -151,7 +151,7 @@ const REDUCTIONS: &[(&[&str], &str)] = &[
     (&["norm"], "write `sqrt(sum i: x[i]^2)`"),
     (&["argsort"], "write `argsort(for i: …)`"),
     (&["sort", "sorted"], "write `sort(for i: …)`"),
-    (&["map", "foreach", "each", "array", "table", "generate"], "an array is made by `for i: …`"),
+    (&["map", "foreach", "each", "array", "table", "generate"], "build an array with `for i: …`"),
     (&["reduce", "foldl", "foldr", "accumulate"], "write `fold acc = init for i < n: …`"),
 ];
 
@@ -170,10 +170,10 @@ fn unknown_reduction(a: &TokenContext) -> Option<Diagnostic> {
     }
     let known = REDUCTIONS.iter().find(|(names, _)| names.contains(&name));
     let help = known.map_or(
-        "the reductions are `sum`, `prod`, `max`, `min`, `argmax`, `argmin`, `any` and `all`; `for i: …` makes an array",
+        "the reductions are `sum`, `prod`, `max`, `min`, `argmax`, `argmin`, `any` and `all`; `for i: …` builds an array",
         |(_, help)| help,
     );
-    Some(a.diagnostic_at(a.at - 1, a.at, format!("there is no reduction `{name}`"), help))
+    Some(a.diagnostic_at(a.at - 1, a.at, format!("unknown reduction `{name}`"), help))
 }
 
 /// The search distance, in tokens, for the `:` after index variables.
@@ -206,7 +206,7 @@ fn assignment(a: &TokenContext) -> Option<Diagnostic> {
         return None;
     }
     let help = assignment_help(a, start, updates)?;
-    Some(a.diagnostic_at(start, a.at + 1, "there is no assignment", help))
+    Some(a.diagnostic_at(start, a.at + 1, "the language has no assignment", help))
 }
 
 /// Returns the replacement for an assignment whose target ends before `end`.
@@ -221,18 +221,18 @@ fn assignment_help(a: &TokenContext, end: usize, updates: bool) -> Option<String
             _ => "…".to_owned(),
         };
         let sign = if updates { "+=" } else { "=" };
-        return Some(format!("values do not change: a changed array is `{name} with [{index}] {sign} e`"));
+        return Some(format!("values are immutable; write a changed array as `{name} with [{index}] {sign} e`"));
     }
     let name = a.name_at(target)?;
     match target.checked_sub(1).and_then(|b| a.builder.kind(b)) {
         Some(TokenClass::Sym(Sym::Dot)) => {
-            Some(format!("values do not change: a changed record is `r with {name} = e`"))
+            Some(format!("values are immutable; write a changed record as `r with {name} = e`"))
         }
         _ if updates => Some(format!(
-            "values do not change: a total is `sum i: e`, a running value `fold {name} = init for i < n: e`"
+            "values are immutable; write a total as `sum i: e`, a running value as `fold {name} = init for i < n: e`"
         )),
-        _ if target == 0 => Some(format!("a name is bound with `let {name} = …`")),
-        _ if a.builder.is_line_start(target) => Some(format!("a name is bound with `let {name} = … in …`")),
+        _ if target == 0 => Some(format!("bind a name with `let {name} = …`")),
+        _ if a.builder.is_line_start(target) => Some(format!("bind a name with `let {name} = … in …`")),
         _ => None,
     }
 }
@@ -246,8 +246,8 @@ fn stray_then_else(a: &TokenContext) -> Option<Diagnostic> {
         a.diagnostic_at(
             a.at,
             a.at + 1,
-            format!("this `{word}` belongs to no `if`"),
-            "a choice is written `if c then a else b`",
+            format!("`{word}` without an `if`"),
+            "write a conditional as `if c then a else b`",
         )
     })
 }

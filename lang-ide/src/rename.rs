@@ -96,7 +96,9 @@ fn parse_new_name(new: &str, what: &NameTarget) -> Result<Name, String> {
             Token::Keyword(_) => Err(format!("`{new}` is a reserved word")),
             _ => Err(format!("`{new}` is not a name")),
         },
-        _ => Err(format!("`{new}` is not a name: a name consists of letters, digits, `_` and `'`, and must not begin with a digit")),
+        _ => Err(format!(
+            "`{new}` is not a name: a name consists of letters, digits, `_` and `'`, and must not begin with a digit"
+        )),
     }
 }
 

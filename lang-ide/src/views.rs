@@ -153,7 +153,9 @@ fn derivative_view(session: &Session, def: &GlobalName, which: DerivativeMode) -
             let lines = links::ssa_links(session, def, &text, &own);
             Ok(DefinitionView { text, is_program: false, definition_line: 0, note: Some(note), lines })
         }
-        DerivativeText::NotReal => Err(format!("`{}` has no derivative, because it has no real input or no real output", def.name)),
+        DerivativeText::NotReal => {
+            Err(format!("`{}` has no derivative, because it has no real input or no real output", def.name))
+        }
     }
 }
 

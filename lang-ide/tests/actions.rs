@@ -21,7 +21,7 @@ fn offered(marked: &str) -> String {
     offered_of(marked, &|_| true)
 }
 
-/// Does the same for fixes only.
+/// Prints only the fixes, in the same form.
 fn mended(marked: &str) -> String {
     offered_of(marked, &|action| action.kind == ActionKind::Fix)
 }

@@ -59,7 +59,7 @@ def once() = g(\\(z): z * z)
     .assert_eq(&shown);
 }
 
-/// A type that an error leaves undetermined is not a hint, and cannot be inserted.
+/// A type that an error leaves undetermined produces no hint, because it cannot be inserted.
 #[test]
 fn no_hints_of_what_is_not_known() {
     let text = "def f(x: [n]f64, z: [n]f64) -> f64 =\n  sum i: (y[i] - z[k]^2\n";

@@ -185,9 +185,15 @@ impl KernelCode for CompiledKernel {
         integers: &[i64],
         interrupt: &AtomicBool,
     ) -> Result<(), KernelInterrupted> {
-        assert!(words.len() == self.places.len() && integers.len() == self.integers, "every place and integer has a value");
+        assert!(
+            words.len() == self.places.len() && integers.len() == self.integers,
+            "every place and integer has a value"
+        );
         assert!(self.places.iter().all(|expected| expected.axes == 0), "every place must be a scalar");
-        assert!(words.len() + integers.len() <= MAX_SCALAR_WORDS, "there must be at most MAX_SCALAR_WORDS words and integers");
+        assert!(
+            words.len() + integers.len() <= MAX_SCALAR_WORDS,
+            "there must be at most MAX_SCALAR_WORDS words and integers"
+        );
         let told: &dyn Fn(i64, i64) = &|_, _| {};
         let pool = std::ptr::from_ref::<ThreadPool>(&self.pool);
         let head = [interrupt.as_ptr().cast_const().cast(), std::ptr::from_ref(&told).cast(), pool.cast()].map(address);

@@ -280,7 +280,8 @@ impl<'g> Generator<'g> {
         kinds: &[Scalar],
         operands: &[Value],
     ) -> EmitResult<Value> {
-        let of = RuntimeOp::of(operation, kinds).ok_or_else(|| format!("the operation {} has no runtime function", operation.name()))?;
+        let of = RuntimeOp::of(operation, kinds)
+            .ok_or_else(|| format!("the operation {} has no runtime function", operation.name()))?;
         let mut bits = Vec::new();
         for (value, kind) in operands.iter().zip(kinds) {
             bits.push(self.to_bits(*value, *kind));

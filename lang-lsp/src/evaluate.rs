@@ -177,7 +177,11 @@ fn run_child(run: &EvaluationRequest, stop: &AtomicBool) -> EvaluationOutcome {
             told if status.code() == Some(1) => {
                 let (told, mistakes) = run_errors::parse_output(&told);
                 // An error in the text prevents the run, because the expression needs the text.
-                let why = if run_errors::has_static_errors(&mistakes) { "not run, because the text has an error: " } else { "" };
+                let why = if run_errors::has_static_errors(&mistakes) {
+                    "not run, because the text has an error: "
+                } else {
+                    ""
+                };
                 EvaluationOutcome::Failed(format!("{why}{told}"), mistakes)
             }
             // The message of Rust's runtime before it aborts.

@@ -440,7 +440,7 @@ fn random_edits(encoding: &str, edits: u64, seed: u64) {
             held.push(memory(&client));
         }
     }
-    // Cached data come and go. The maximum of the last two fifths must not exceed that of the two
+    // Caches grow and shrink. The maximum of the last two fifths must not exceed that of the two
     // fifths before.
     let most = |from: usize, to: usize| held[held.len() * from / 5..held.len() * to / 5].iter().max().copied();
     let (before, after) = (most(1, 3).unwrap_or(0), most(3, 5).unwrap_or(0));

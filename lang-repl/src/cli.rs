@@ -19,7 +19,8 @@ const EXAMPLES: &str = "Examples:
 
 Exit status: 0 success, 1 error in the program, 2 error in the command line.";
 
-const RUN_EXAMPLES: &str = "Runs the items of FILE in order. Then calls `main`, if it exists, with the arguments and prints its
+const RUN_EXAMPLES: &str =
+    "Runs the items of FILE in order. Then calls `main`, if it exists, with the arguments and prints its
 value. A value is an Iverson literal, or @ and the name of a data file: .npy, .npz, .csv,
 .json or .png.
 
@@ -66,7 +67,8 @@ Examples:
   iverson show ssa conv.iv loss_adj        the adjoint, one array operation per line
   iverson show adjoint conv.iv loss --origins   … with the origin of each line in loss";
 
-const BENCH_EXAMPLES: &str = "Runs the definition and its gradient once to compile them, and then for the minimum time, at least five times.
+const BENCH_EXAMPLES: &str =
+    "Runs the definition and its gradient once to compile them, and then for the minimum time, at least five times.
 The arguments are pseudo-random reals between -1 and 1. Type parameters are f64.
 
 Examples:
@@ -81,7 +83,8 @@ fn parse_seconds(text: &str) -> Result<f64, String> {
     }
 }
 
-const COST_EXAMPLES: &str = "Work counts operations on reals, iterations the visited index tuples, io the reals in inputs and outputs.
+const COST_EXAMPLES: &str =
+    "Work counts operations on reals, iterations the visited index tuples, io the reals in inputs and outputs.
 If a cost depends on data, \"<=\" marks its upper bound. Type parameters are f64.
 
 Examples:

@@ -431,9 +431,7 @@ impl<'a> Fitter<'a> {
             (LiteralKind::List(_), Type::Tuple(_)) => Box::new(problem.with_help("write a tuple as `(…)`")),
             _ if self.read.is_json => problem,
             _ => match example_literal(ty) {
-                Some(example) => {
-                    Box::new(problem.with_help(format!("write a value of type `{ty}` as in `{example}`")))
-                }
+                Some(example) => Box::new(problem.with_help(format!("write a value of type `{ty}` as in `{example}`"))),
                 None => problem,
             },
         }
@@ -478,9 +476,7 @@ impl<'a> Fitter<'a> {
                 let message = format!("{} has type `{ty}`, which has no literals", access.value_phrase());
                 let problem = self.literal_error(literal, message, "cannot be read");
                 Err(match self.code {
-                    Code::E0600 => {
-                        Box::new(problem.with_help("use `iverson eval 'main(…)' -l FILE` instead"))
-                    }
+                    Code::E0600 => Box::new(problem.with_help("use `iverson eval 'main(…)' -l FILE` instead")),
                     _ => problem,
                 })
             }

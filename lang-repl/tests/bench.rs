@@ -101,7 +101,7 @@ fn a_definition_is_called_as_its_arguments_would_be() {
 
 #[test]
 fn times_are_compared_with_the_certificate() {
-    // The gradient of these nested loops takes longer per operation than the value, because its
+    // The gradient of these nested loops takes more time per operation than the value, because its
     // steps are no kernel.
     let program = "\
 def toy(c: [n, m]f64) -> f64 =

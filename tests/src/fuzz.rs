@@ -6,7 +6,7 @@
 //! - a text without errors has types throughout;
 //! - a program runs to a value or a failure within its limits.
 //!
-//! The fuzz targets and the `fuzz` test call it.
+//! The fuzz targets and the `fuzz` test call this module.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};

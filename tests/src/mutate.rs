@@ -139,7 +139,7 @@ const DICTIONARY: &[&str] = &[
     "𝒳",
 ];
 
-/// Returns a text that a few random mutations make of one or two texts of the corpus.
+/// Applies a few random mutations to one or two texts of the corpus, and returns the result.
 pub fn mutant(random: &mut Random, corpus: &[String]) -> String {
     let mut text = random.pick(corpus).cloned().unwrap_or_default();
     for _ in 0..=random.number_below(4) {

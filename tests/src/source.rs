@@ -36,7 +36,8 @@ pub fn probe_name(made: &PrintedDerivative) -> String {
     format!("asked_of_{}", made.name)
 }
 
-/// Returns the text of that definition. It has the parameters of the printed derivative.
+/// Returns the text of the definition that [`probe_name`] names. It has the parameters of the
+/// printed derivative.
 #[must_use]
 pub fn probe(def: &str, made: &PrintedDerivative, which: DerivativeMode) -> String {
     let own = made.params.len() - if which == DerivativeMode::Adjoint { 1 } else { made.varying.len() };

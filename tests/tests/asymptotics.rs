@@ -1,6 +1,6 @@
-//! **Asymptotic cost.** Tabulates the work and the iterations of values and derivatives as exact
-//! counts at doubling sizes, and asserts linear growth where it must hold. It also tabulates the
-//! length of adjoints as text.
+//! **Asymptotic cost.** Tabulates the exact work and iterations of values and derivatives at
+//! doubling sizes. Asserts linear growth where it must hold. Also tabulates the length of adjoints
+//! as text.
 #![expect(clippy::expect_used, reason = "what helpers of a test cannot make fails the test")]
 
 use std::collections::HashMap;

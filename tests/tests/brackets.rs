@@ -166,7 +166,7 @@ fn a_false_bracket_makes_its_product_zero_on_every_path() {
         "{all} programs, {native} parts by machine code, {zeros} zeros, {nans} NaN, {failed} failed, {omitted} only in the interpreter\n{:#?}",
         draw.drawn
     );
-    // A run of few programs, such as one alone, need not reach every form.
+    // A run of few programs need not reach every form.
     if all >= USUAL {
         assert_eq!(draw.drawn.len(), FORMS, "a form was never drawn: {:?}", draw.drawn);
         assert!(native > 0 && zeros > 0 && nans > 0 && omitted * 4 < failed);

@@ -1,6 +1,6 @@
 //! **Cost certificates.** Records the cost of every definition of the library and of the programs,
-//! and of its adjoint, as formulas for sizes of at least 1. The separate checker verifies each
-//! certificate that compares the two again.
+//! and of its adjoint. The costs are formulas for sizes of at least 1. The separate checker
+//! verifies again each certificate that compares the two costs.
 
 use std::fmt::Write as _;
 use std::sync::Arc;

@@ -99,7 +99,7 @@ const LARGEST: usize = 40;
 /// The greatest number of index tuples that a run at larger sizes visits.
 const LARGE: u64 = 60_000;
 
-/// The same for a run of an unlisted definition.
+/// The greatest number of index tuples that a run of an unlisted definition visits.
 const FEW: u64 = 30_000;
 
 /// The number of comparisons, by kind.
@@ -108,13 +108,13 @@ struct FormulaCounts {
     definitions: usize,
     /// Definitions and derivatives.
     functions: usize,
-    /// Those of them whose counts depend on sizes alone.
+    /// The functions whose counts depend on sizes alone.
     by_sizes: usize,
     /// Adjoints of results with data-dependent extents, for which no cotangents can be drawn.
     untold: usize,
     /// Sizes of definitions at which a definition or derivative had a value.
     sizes: usize,
-    /// Sizes at which none did.
+    /// Sizes at which neither had a value.
     without: usize,
     /// Runs that ran out of fuel.
     long: usize,

@@ -522,7 +522,7 @@ fn runs_keep_to_limits_and_stop_when_they_are_told() {
     assert!(matches!(stopped(RunLimits { max_elements: 1000, ..limits() }, false), Some(RunError::TooLarge(_))));
 }
 
-/// One element alone may take hours.
+/// A single element may take hours.
 #[test]
 fn existentials_stop_when_they_are_told() {
     let mut session = Session::new();

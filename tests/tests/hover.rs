@@ -186,7 +186,7 @@ fn hovers() {
     expect_file!["../golden/hover.md"].assert_eq(&out);
 }
 
-/// Returns whether the word is an internal name: of a statement, or of a generated variable.
+/// Returns whether the word is the internal name of a statement or of a generated variable.
 fn is_internal(word: &str) -> bool {
     let numbered = |rest: &str| !rest.is_empty() && rest.chars().all(|c| c.is_ascii_digit());
     let is_numbered = ["X", "L", "Q"].iter().any(|letter| word.strip_prefix(letter).is_some_and(numbered));

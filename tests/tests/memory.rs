@@ -53,7 +53,7 @@ fn by_sizes(ssa: &SsaFunction, sizes: &[i64]) -> HashMap<LocalId, i64> {
     ssa.sizes.iter().copied().zip(sizes.iter().copied()).collect()
 }
 
-/// The runs whose peak was compared with the plan.
+/// The comparisons of peak and plan.
 #[derive(Default)]
 struct PlanComparison {
     count: usize,

@@ -356,7 +356,7 @@ fn machine_code_gives_what_the_interpreter_does() {
         draw.drawn
     );
     assert!(large <= 1 + all / 1000, "{large} programs of {all} are too large");
-    // A run of few programs, such as one alone, need not reach every form.
+    // A run of few programs need not reach every form.
     if all >= USUAL {
         assert_eq!(draw.drawn.len(), FORMS, "a form was never drawn: {:?}", draw.drawn);
         assert!(native > values, "{native} parts by machine code of {values} programs");

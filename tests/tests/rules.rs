@@ -236,7 +236,7 @@ fn reals(value: &Value, into: &mut Vec<f64>) {
         Value::Number(x) => into.extend(x.as_f64()),
         Value::String(_) => into.push(f64::NAN),
         Value::Array(items) => items.iter().for_each(|item| reals(item, into)),
-        // By name, so that records of the same shape have the same order.
+        // Sorts by name, so that records of the same shape have the same order.
         Value::Object(items) => items.iter().collect::<BTreeMap<_, _>>().values().for_each(|item| reals(item, into)),
         _ => {}
     }

@@ -293,8 +293,8 @@ fn rows_of(program: &str) -> Vec<Vec<Value>> {
     serde_json::from_str(&text).expect("rows of reals")
 }
 
-/// Returns the first and second derivatives of a function of one argument, or the derivatives of
-/// one of two arguments, at all points of its grid.
+/// Returns derivatives of a function at all points of its grid. They are the first and the second
+/// derivative if the function has one argument, else the derivative by each argument.
 fn derivatives(written: &str, rows: &[Row]) -> Vec<Vec<Value>> {
     let column = |k: usize| array(rows.iter().map(|row| number(row.arguments[k])));
     rows_of(&match rows.first().map(|row| row.arguments.len()) {

@@ -1,6 +1,6 @@
-//! **Derivatives as source.** The adjoint and the tangent of every definition of the library and of
-//! the programs are printed, parsed, checked in scope, formatted, and evaluated. Definitions
-//! without such a text are recorded with the reason.
+//! **Derivatives as source.** Prints the adjoint and the tangent of every definition of the library
+//! and of the programs. Parses, checks in scope, formats and evaluates each text. Records the
+//! definitions without such a text, with the reason.
 
 use std::collections::{BTreeMap, HashMap};
 

@@ -1,6 +1,6 @@
-//! **Growth of gradients** in programs that are traps for other tools. Counts work and iterations
-//! of the value and of the gradient with the evaluator, and finds the least memory in which the
-//! engine runs, at doubling sizes. A gradient's fitted exponents must not exceed those of the
+//! **Growth of gradients** in programs that are traps for other tools. At doubling sizes, counts
+//! work and iterations of the value and of the gradient with the evaluator. Also finds the least
+//! memory in which the engine runs. A gradient's fitted exponents must not exceed those of the
 //! value. The book's page also has JAX's times of the same programs, which `benches/jax_traps.py`
 //! measures.
 #![expect(clippy::expect_used, reason = "what helpers of a test cannot make fails the test")]

@@ -41,7 +41,7 @@ impl From<IndexError> for RunError {
     }
 }
 
-/// `c`, as index expressions have it and as comparisons do.
+/// A coefficient: wrapped for index expressions, and exact for comparisons.
 #[derive(Clone, Copy, Debug)]
 struct Coefficient {
     wrapped: i64,
@@ -69,18 +69,19 @@ impl Coefficient {
 #[derive(Clone)]
 pub(super) struct IndexExpr {
     constant: Coefficient,
-    /// Indices with their coefficients, each once.
+    /// The coefficients of indices, each index at most once.
     linear: Vec<(usize, Coefficient)>,
     nonlinear: Vec<NonlinearTerm>,
 }
 
+/// A product of powers of atoms, with a coefficient.
 #[derive(Clone)]
 struct NonlinearTerm {
     factor: Coefficient,
     atoms: Vec<(IndexAtom, u32)>,
 }
 
-/// What only indices tell.
+/// An atom that depends on indices.
 #[derive(Clone)]
 enum IndexAtom {
     Index(usize),
@@ -88,14 +89,15 @@ enum IndexAtom {
     Binary(IntegerOp, Arc<(IndexExpr, IndexExpr)>),
 }
 
-/// An element of an array, at index expressions.
+/// An array element, addressed by index expressions.
 pub(super) struct ArrayElement {
     tensor: Tensor,
     at: Vec<IndexExpr>,
-    /// Its offset, if it surely is inside.
+    /// The offset, if the indices are proved to be in bounds.
     offset: Option<IndexExpr>,
 }
 
+/// A binary operation on integers.
 #[derive(Clone, Copy)]
 enum IntegerOp {
     Div,
@@ -107,7 +109,7 @@ enum IntegerOp {
 impl IntegerOp {
     fn apply(self, a: i64, b: i64) -> i64 {
         match self {
-            // In an empty range a divisor may be 0; the element is not asked for.
+            // In an empty range, a divisor may be 0, but no element is read.
             Self::Div => i64s::arith(BinOp::FloorDiv, a, b).unwrap_or(0),
             Self::Mod => i64s::arith(BinOp::Mod, a, b).unwrap_or(0),
             Self::Min => a.min(b),
@@ -185,7 +187,7 @@ impl IndexExpr {
         Ok(sum)
     }
 
-    /// The least and the greatest value inside these extents, if it is linear.
+    /// Returns the least and the greatest value within these extents, if the expression is affine.
     fn range(&self, extents: &[i64]) -> Option<(i128, i128)> {
         if !self.nonlinear.is_empty() {
             return None;
@@ -201,7 +203,7 @@ impl IndexExpr {
     }
 
     /// Evaluates it at `count` values of one index, from the current one on. `None` if the caller
-    /// must evaluate one by one, because it may overflow or read out of bounds.
+    /// must evaluate one by one, because a value may overflow or be read out of bounds.
     pub(super) fn values_along(&self, at: &[i64], index: usize, count: usize) -> Option<Vec<i64>> {
         let (mut base, mut step) = (i64::try_from(self.constant.exact).ok()?, 0);
         for (k, c) in &self.linear {
@@ -273,7 +275,7 @@ impl ArrayElement {
         self.at.iter().for_each(|n| n.mark(found));
     }
 
-    /// Its offset.
+    /// Returns the offset of the element.
     fn offset_at(&self, at: &[i64]) -> Result<usize, IndexError> {
         if let Some(offset) = &self.offset {
             return usize::try_from(offset.value(at)?).map_err(|_| IndexError::OutOfBounds);
@@ -294,7 +296,7 @@ impl ArrayElement {
         items.get(self.offset_at(at)?).copied().ok_or(IndexError::OutOfBounds)
     }
 
-    /// The elements for steps of one index, if all surely are inside.
+    /// Reads the elements at `count` values of one index, if all are proved to be in bounds.
     fn elements_along<T: UnboxedElement>(&self, at: &[i64], index: usize, count: usize) -> Option<Vec<T>> {
         let places = self.offset.as_ref()?.values_along(at, index, count)?;
         let items = self.tensor.items::<T>()?;
@@ -335,7 +337,7 @@ impl IndexAtom {
     }
 }
 
-/// A predicate.
+/// A predicate with the sizes of a run substituted.
 #[derive(Clone)]
 pub(super) enum Test<'a> {
     /// A conjunction. Conjuncts that read data come last, so they are tested only if the others
@@ -345,7 +347,9 @@ pub(super) enum Test<'a> {
     Ge(IndexExpr),
     Eq(IndexExpr),
     Ne(IndexExpr),
+    /// An element of an array of truth values, or its negation if `false`.
     Is(Arc<ArrayElement>, bool),
+    /// Membership in a relation, or its negation if `false`.
     Member(Arc<ArrayElement>, bool),
     /// An existential, or its negation if `false`.
     Exists(Rc<Existential<'a>>, bool),
@@ -454,7 +458,7 @@ impl Test<'_> {
         found.get(k).is_none_or(|found| !found).then_some((c.exact, rest))
     }
 
-    /// Returns the value of the index that an equation determines.
+    /// Returns the value of index `k`, if this is an equation that determines it.
     pub(super) fn solve_for(&self, k: usize) -> Option<IndexExpr> {
         let Self::Eq(n) = self else { return None };
         let (_, c) = n.linear.iter().find(|(j, _)| *j == k).filter(|(_, c)| c.exact.abs() == 1)?;
@@ -476,12 +480,13 @@ impl Test<'_> {
     }
 }
 
-/// The translator of index expressions for one statement: it holds the run, and the slots of
+/// The translator of index expressions and predicates for one statement. It owns the slots of
 /// existentials.
 pub(super) struct IndexTranslator<'r, 'a> {
     run: &'r RunState<'a>,
     /// The extents of the indices.
     extents: &'r [i64],
+    /// The variables of the enclosing existentials, with their slots.
     bound: Vec<(LocalId, usize)>,
     /// The number of slots: indices, then nested existentials.
     pub(super) slots: usize,
@@ -538,7 +543,7 @@ impl<'r, 'a> IndexTranslator<'r, 'a> {
                 let element = self.element(*x, at)?;
                 match element.at.iter().all(|n| n.as_constant().is_some()).then(|| element.read(&[])) {
                     Some(Ok(value)) => TranslatedAtom::Constant(value),
-                    // It may stand where it is never asked for.
+                    // An unreadable element is no error, because it may never be needed.
                     _ => TranslatedAtom::Dynamic(IndexAtom::Read(element)),
                 }
             }
@@ -611,13 +616,14 @@ impl<'r, 'a> IndexTranslator<'r, 'a> {
     }
 }
 
+/// A translated atom.
 enum TranslatedAtom {
     Constant(i64),
     Dynamic(IndexAtom),
 }
 
 impl IndexExpr {
-    /// `self += stride · other`
+    /// Adds `stride · other`.
     pub(super) fn add_scaled(&mut self, other: Self, stride: i64) {
         self.constant = self.constant.plus(other.constant.times(stride, 1));
         for (k, c) in other.linear {

@@ -1,5 +1,5 @@
 //! **Element-wise operations** along rows. Arithmetic and comparisons are inline; scalar functions
-//! are those of the interpreter's table.
+//! come from the interpreter's table.
 
 use std::cmp::Ordering;
 
@@ -17,7 +17,7 @@ use lang_syntax::ops::{BinOp, Scalar};
 
 const NO_OPERATION: RunError = RunError::Internal("an operation");
 
-/// An operation at the elements of a statement.
+/// An element-wise operation of a statement.
 struct ElementwiseOperation<'r, 'a> {
     run: &'r RunState<'a>,
     shape: StatementExtents,
@@ -82,6 +82,7 @@ impl RunState<'_> {
 }
 
 impl ElementwiseOperation<'_, '_> {
+    /// Applies an operation on one operand.
     fn unary<A: TensorElement, T: TensorElement>(self, f: impl Fn(A) -> T) -> Result<Tensor, RunError> {
         if let (true, [argument]) = (self.shape.dims.is_empty(), self.args) {
             let run = self.run;
@@ -109,6 +110,7 @@ impl ElementwiseOperation<'_, '_> {
         Ok(room.finish())
     }
 
+    /// Applies an operation on two operands.
     fn binary<A: TensorElement, B: TensorElement, T: TensorElement>(
         self,
         f: impl Fn(A, B) -> T,
@@ -116,7 +118,7 @@ impl ElementwiseOperation<'_, '_> {
         self.binary_partial(|a: A, b: B| Some(f(a, b)))
     }
 
-    /// An operation that does not always have a value.
+    /// Applies an operation on two operands that may have no value.
     fn binary_partial<A: TensorElement, B: TensorElement, T: TensorElement>(
         self,
         f: impl Fn(A, B) -> Option<T>,

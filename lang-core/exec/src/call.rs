@@ -32,7 +32,7 @@ impl RunState<'_> {
         let outer: Vec<usize> = shape.dims.iter().take(batch).copied().collect();
         let extents: Vec<i64> = shape.extents.iter().take(batch).copied().collect();
         let (mut tensors, mut places) = (Vec::new(), Vec::new());
-        // The first place tells which call it is.
+        // The offset of the first operand is the position of the call in the batch.
         places.push(IndexExpr::of_strides(&super::tensor::strides(&outer)));
         let passed = {
             let names = IndexTranslator::new(self, &extents);
@@ -91,7 +91,7 @@ impl RunState<'_> {
     }
 }
 
-/// What all calls give for one part of the result.
+/// One part of the results of all calls of a batch.
 enum BatchedPart {
     Single(Tensor),
     F64(TensorBuilder<f64>),
@@ -101,7 +101,7 @@ enum BatchedPart {
 }
 
 impl BatchedPart {
-    /// Room for parts like this one.
+    /// Allocates memory for the parts of all calls, each with the extents of this one.
     fn allocate(run: &RunState<'_>, outer: &[usize], part: &Tensor) -> Result<Self, RunError> {
         fn of<T: TensorElement>(run: &RunState<'_>, dims: Vec<usize>) -> Result<TensorBuilder<T>, RunError> {
             TensorBuilder::filled(run, dims, T::ZERO)
@@ -116,6 +116,7 @@ impl BatchedPart {
         })
     }
 
+    /// Stores the part of the call at this position of the batch.
     fn store_part(&mut self, at: usize, part: &Tensor) -> Result<(), RunError> {
         fn copy<T: TensorElement>(room: &mut TensorBuilder<T>, at: usize, part: &Tensor) -> Option<()> {
             let items = part.items::<T>()?;

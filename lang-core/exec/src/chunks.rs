@@ -1,8 +1,8 @@
-//! **Chunked kernels.** Chooses the chunks of a kernel's parts and the private copies of each
-//! chunk, and joins the copies.
+//! **Chunked kernels.** Divides the outermost loops of a kernel's parts into chunks, makes private
+//! copies for each chunk, and joins the copies.
 //!
 //! The chunks and the order of joins depend on sizes alone, so that results are bit-identical for
-//! any number of threads. Exception: if memory for the copies is short, the part runs as one chunk.
+//! any thread count. Exception: if memory for the copies is short, the part runs as one chunk.
 
 use std::sync::{Arc, OnceLock};
 
@@ -21,23 +21,24 @@ use lang_resolve::scalar_fn::ScalarFn;
 use lang_sizes::predicate::Poly;
 use lang_syntax::ops::Scalar;
 
-/// Kernels of fewer operations run as one.
+/// The minimum number of operations of a kernel that runs in chunks.
 const MIN_KERNEL_WORK: u64 = 1 << 16;
-/// A chunk has at least so many operations, or iterations if there are no loops in it.
+/// The minimum number of operations of a chunk.
 const MIN_CHUNK_WORK: u64 = 1 << 14;
+/// The minimum number of iterations of a chunk without inner loops.
 const MIN_CHUNK_TRIPS: i64 = 64;
-/// There are at most so many chunks.
+/// The maximum number of chunks.
 const MAX_CHUNKS: u64 = 64;
-/// To make and join what a chunk has for itself takes at most one of so many operations.
+/// The minimum number of operations for each element of the private copies.
 const WORK_PER_COPIED_ELEMENT: u64 = 8;
-/// What all chunks have for themselves has at most so many elements.
+/// The maximum number of elements of all private copies.
 const MAX_COPIED_ELEMENTS: u64 = 1 << 24;
-/// If all chunks together have no more elements for themselves than this, they run at once.
+/// The number of elements of all private copies up to which all chunks run at once.
 const FEW_COPIED_ELEMENTS: usize = 1 << 17;
-/// Chunks begin at multiples of this, from the first: whole steps of vectors.
+/// The granularity of chunks without inner loops, in iterations: whole steps of vectors.
 const CHUNK_GRANULARITY: i64 = 8;
 
-/// A part of a kernel, and its code once it is needed.
+/// A part of a kernel, and its code after the first use.
 pub(super) struct ChunkedPart {
     part: KernelPart,
     work: Vec<(u64, Vec<ExtentSource>)>,
@@ -52,10 +53,10 @@ impl ChunkedPart {
     }
 }
 
-/// Where chunks begin and end.
+/// The begin and the end of each chunk.
 type ChunkRanges = Vec<(i64, i64)>;
 
-/// A part that is about to run.
+/// A part that is ready to run.
 pub(super) struct ReadyPart<'p> {
     part: &'p KernelPart,
     code: Arc<dyn KernelCode>,
@@ -63,7 +64,7 @@ pub(super) struct ReadyPart<'p> {
 }
 
 impl RunState<'_> {
-    /// Returns the parts of a kernel, with code and chunks, if one of them has several chunks.
+    /// Returns the parts of a kernel with code and chunks, if one of them has several chunks.
     pub(super) fn ready_parts<'p>(
         &self,
         ready: &'p PreparedKernel,
@@ -92,7 +93,7 @@ impl RunState<'_> {
         Ok(all.map(|all| all.into_iter().map(|(of, chunks)| (&of.part, chunks.len())).collect()))
     }
 
-    /// The parts of a kernel with their chunks, if there are several of one.
+    /// Divides the parts of a kernel into chunks. Returns `None` if no part has several.
     fn divide<'p>(
         &self,
         ready: &'p PreparedKernel,
@@ -111,6 +112,7 @@ impl RunState<'_> {
         Ok(cut.iter().any(|(_, chunks)| chunks.len() > 1).then_some(cut))
     }
 
+    /// Computes the number of operations.
     fn count_operations(&self, work: &[(u64, Vec<ExtentSource>)], integers: &[i64]) -> Result<u64, RunError> {
         work.iter().try_fold(0_u64, |sum, (weight, extents)| {
             let all = extents.iter().try_fold(*weight, |n, extent| {
@@ -121,7 +123,8 @@ impl RunState<'_> {
         })
     }
 
-    /// The ranges of chunks; of what runs as one, that range; of what is no such loop, none.
+    /// Computes the ranges of the chunks: none for a part without a divisible loop, one for a loop
+    /// that is too short.
     fn chunk_ranges(&self, of: &ChunkedPart, integers: &[i64]) -> Result<ChunkRanges, RunError> {
         let Some(chunked) = &of.part.chunked else { return Ok(Vec::new()) };
         let names = IndexTranslator::new(self, &[]);
@@ -161,6 +164,7 @@ impl RunState<'_> {
         Ok(all)
     }
 
+    /// Evaluates the extents of a place.
     fn place_extents(&self, place: &KernelStorage) -> Result<Vec<usize>, RunError> {
         let dims: Vec<Poly> = place.axes.iter().flatten().cloned().collect();
         self.dims(&dims)
@@ -173,7 +177,7 @@ impl RunState<'_> {
         integers: &[i64],
         rooms: &mut Vec<(StmtId, AnyTensorBuilder)>,
     ) -> Result<(), RunError> {
-        // Numbers that are registers in the kernel, and memory between its parts.
+        // These scalars are registers in the whole kernel, but its parts share them in memory.
         for place in parts.iter().flat_map(|of| &of.part.kernel.storage).filter(|p| p.role == StorageRole::Output) {
             if let Err(at) = rooms.binary_search_by_key(&place.var, |(var, _)| *var) {
                 rooms.insert(at, (place.var, self.allocate_place(place, self.place_extents(place)?)?));
@@ -189,6 +193,7 @@ impl RunState<'_> {
         Ok(())
     }
 
+    /// Runs a part in chunks, or as one chunk if memory for the copies is short.
     fn run_chunked(
         &self,
         of: &ReadyPart<'_>,
@@ -230,7 +235,7 @@ impl RunState<'_> {
             let all = [count].into_iter().chain(dims.iter().copied()).collect();
             match self.allocate_copies(place, all, with) {
                 Ok(held) => copies.push(ChunkCopies { var: *var, owner: *how, initial: with, dims, memory: held }),
-                // There is room for one of each.
+                // The result itself has memory for one copy, so the part can run as one chunk.
                 Err(RunError::TooLarge(_)) => {
                     drop(copies);
                     return whole(self, rooms);
@@ -247,7 +252,7 @@ impl RunState<'_> {
         Ok(())
     }
 
-    /// Runs some of the chunks at once, each with a copy of its own, and joins these to what is there.
+    /// Runs some chunks at once, each with private copies, and joins these to the results.
     fn run_chunk_group(
         &self,
         of: &ReadyPart<'_>,
@@ -300,7 +305,7 @@ impl RunState<'_> {
         Ok(())
     }
 
-    /// Room for copies of a place, with this in each element at first.
+    /// Allocates copies of a place, with this value in each element, or else zero.
     fn allocate_copies(
         &self,
         place: &KernelStorage,
@@ -324,18 +329,18 @@ impl RunState<'_> {
     }
 }
 
-/// A place of which chunks have copies, or threads.
+/// A place with a private copy for each chunk or each thread.
 struct ChunkCopies {
     var: StmtId,
     owner: PrivateCopy,
-    /// What is in each element at first, if it is not zero.
+    /// The initial value of each element, if it is not zero.
     initial: Option<Constant>,
     dims: Vec<usize>,
     memory: AnyTensorBuilder,
 }
 
 impl ChunkCopies {
-    /// As it was at first.
+    /// Sets every element to its initial value.
     fn reset(&mut self) -> Result<(), RunError> {
         fn fill<T: TensorElement>(room: &mut TensorBuilder<T>, with: Option<Constant>) -> Option<()> {
             room.items.fill(with.map_or(Some(T::ZERO), T::constant)?);
@@ -351,13 +356,13 @@ impl ChunkCopies {
     }
 }
 
-/// Returns the number of chunks that run at once, if each has `copied` private elements: all chunks
-/// or, if that needs much memory, one for each thread.
+/// Returns the number of chunks that run at once, if each has `copied` private elements. These are
+/// all chunks or, if the copies need much memory, one chunk for each thread.
 pub(super) fn concurrent_chunks(copied: usize, chunks: usize, threads: usize) -> usize {
     if copied.saturating_mul(chunks) <= FEW_COPIED_ELEMENTS { chunks } else { threads.clamp(1, chunks.max(1)) }
 }
 
-/// Joins what so many chunks made to what is there, in their order.
+/// Joins the copies of this many chunks to the result, in their order.
 fn join_copies<T: TensorElement>(
     to: &mut TensorBuilder<T>,
     of: &TensorBuilder<T>,
@@ -369,7 +374,7 @@ fn join_copies<T: TensorElement>(
         Accumulation::Reduce(Reducer::Prod) => Some(T::times as fn(T, T) -> T),
         Accumulation::Reduce(Reducer::Max) => Some(T::scalar_function(ScalarFn::Max)?),
         Accumulation::Reduce(Reducer::Min) => Some(T::scalar_function(ScalarFn::Min)?),
-        // Of places there is none.
+        // An arg-reduction has no private copies.
         Accumulation::Reduce(Reducer::Argmax | Reducer::Argmin) => return None,
     };
     for copy in of.items.chunks_exact(to.items.len().max(1)).take(chunks) {

@@ -1,5 +1,5 @@
-//! **Executables.** A function prepared to run: its steps with compiled kernels, the last use of
-//! each tensor, and the statements that are parts of one call.
+//! **Executables.** An executable is a function prepared to run. It contains the steps with
+//! compiled kernels, the last use of each tensor, and the statements that are parts of one call.
 
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
@@ -16,15 +16,16 @@ use lang_ir::ssa::{
 use lang_nest::{self, InlineCallees, LoopForm, Prepared, Schedule, multiversion};
 use lang_sizes::predicate::{Atom, LocalId, Poly, Pred};
 
-/// A function, with an executable for each case by size. Each is prepared at its first use.
+/// A function with one executable for each of its cases. The first use of a case prepares it.
 pub(super) struct MultiversionedFunction {
     ssa: Arc<SsaFunction>,
-    /// The predicates over its sizes that tell its cases apart.
+    /// The predicates over sizes that distinguish the cases.
     case_predicates: Vec<Pred>,
     cases: RefCell<Vec<CompiledCase>>,
 }
 
-/// Which of the choices hold, and what runs the function then; where the sizes are not known all of it.
+/// A case: the truth of each distinguishing predicate, and the executable. If a size is unknown,
+/// there are no truths, and the executable serves all sizes.
 type CompiledCase = (Option<Vec<bool>>, Arc<Executable>);
 
 impl MultiversionedFunction {
@@ -32,7 +33,7 @@ impl MultiversionedFunction {
         Self { case_predicates: multiversion::size_predicates(&ssa), ssa, cases: RefCell::default() }
     }
 
-    /// Returns a size of the function from the list of all its sizes.
+    /// Returns the value of one size of the function from the list of all its sizes.
     pub(super) fn size_value(&self, size: LocalId, sizes: &[i64]) -> Option<i64> {
         let at = self.ssa.sizes.iter().position(|l| *l == size)?;
         sizes.get(at).copied()
@@ -61,14 +62,14 @@ impl MultiversionedFunction {
         made
     }
 
-    /// Returns the executable, if it exists and is the same for all sizes.
+    /// Returns the executable, if it exists and serves all sizes.
     pub(super) fn single_executable(&self) -> Option<Arc<Executable>> {
         let cases = self.cases.borrow();
         cases.first().filter(|_| self.case_predicates.is_empty()).map(|(_, program)| Arc::clone(program))
     }
 }
 
-/// An executable.
+/// A function prepared to run.
 pub(super) struct Executable {
     pub(super) ssa: Arc<SsaFunction>,
     /// The original function, kept alive because its address may be a cache key.
@@ -79,15 +80,15 @@ pub(super) struct Executable {
     pub(super) last_uses: Vec<Vec<StmtId>>,
     /// For each part of a call, the first statement of the same call.
     pub(super) call_group: HashMap<u32, u32>,
-    /// The last statement of a call, by its first.
+    /// For the first statement of each call, its last statement.
     pub(super) last_of_call: HashMap<u32, u32>,
     /// For each check, the indices that it does not mention.
     pub(super) unused_indices: Vec<Vec<usize>>,
-    /// The last memory plan beside the inputs, and the integers that it depends on.
+    /// The latest memory plan without the inputs, and the integers that it depends on.
     pub(super) cached_plan: Mutex<Option<CachedPlan>>,
 }
 
-/// The values of integers, and what a run holds with these.
+/// A memory plan, and the values of the integers that it depends on.
 type CachedPlan = (Vec<(LocalId, i64)>, MemoryPlan);
 
 /// A step of an executable.
@@ -100,12 +101,12 @@ pub(super) enum ExecutionStep {
     Checks(Vec<u32>, Vec<StmtId>),
 }
 
-/// What makes two statements parts of one call.
+/// The identity of a call: two statements of equal identity are parts of one call.
 type CallIdentity<'s> = (&'s Arc<FunctionKey>, &'s [Poly], &'s Pred, &'s [TensorAccess], &'s [Poly]);
 
 impl Executable {
-    /// Prepares a function. With a backend, kernels are compiled. If one cannot be, the function is
-    /// scheduled again with fewer forms of loops.
+    /// Prepares a function, and compiles its kernels if there is a backend. If a kernel has no
+    /// code, schedules the function again with fewer forms of loops.
     pub(super) fn new(ssa: Arc<SsaFunction>, backend: Option<&dyn KernelBackend>, callees: InlineCallees<'_>) -> Self {
         let of = Arc::clone(&ssa);
         let (ssa, mut steps) = match backend {
@@ -156,7 +157,7 @@ impl Executable {
     }
 }
 
-/// The indices of a check that nothing in it mentions.
+/// Returns the indices that a check does not mention.
 fn unused_indices(check: &RuntimeCheck) -> Vec<usize> {
     let mentioned = RefCell::new(HashSet::new());
     let see = |p: &Poly| {
@@ -172,7 +173,7 @@ fn unused_indices(check: &RuntimeCheck) -> Vec<usize> {
     (0..check.dims.len()).filter(|k| !mentioned.contains(k)).collect()
 }
 
-/// Calls with every statement that a statement reads, its extents and checks included.
+/// Calls `f` with every variable that a statement reads, in its extents and checks too.
 fn for_each_read_of(ssa: &SsaFunction, stmt: &Statement, f: &mut dyn FnMut(StmtId)) {
     stmt.rhs.for_each_operand(f);
     stmt.dims.iter().for_each(|n| for_each_poly_read(n, f));
@@ -180,13 +181,15 @@ fn for_each_read_of(ssa: &SsaFunction, stmt: &Statement, f: &mut dyn FnMut(StmtI
     checks.for_each(|check| for_each_read_of_check(check, f));
 }
 
+/// Calls `f` with every variable that a check reads.
 fn for_each_read_of_check(check: &RuntimeCheck, f: &mut dyn FnMut(StmtId)) {
     check.dims.iter().for_each(|n| for_each_poly_read(n, f));
     for_each_pred_read(&check.guard, f);
     for_each_pred_read(&check.cond, f);
 }
 
-/// The steps with the code of kernels, first the inputs, which are there from the beginning.
+/// Builds the steps, and compiles the kernels. Inputs come first, because they exist from the
+/// beginning.
 fn compile_steps(prepared: &Prepared, all: Schedule, backend: &dyn KernelBackend) -> Vec<ExecutionStep> {
     let ssa = &prepared.ssa;
     let inputs = (0..).zip(&ssa.stmts).filter(|(_, s)| matches!(s.rhs, Rhs::Input(_)));
@@ -204,7 +207,8 @@ fn compile_steps(prepared: &Prepared, all: Schedule, backend: &dyn KernelBackend
     steps
 }
 
-/// Which statements are parts of a loop that runs at a statement before them, and read no more than what it gives.
+/// Returns for each statement whether it is a later part of a loop. An earlier statement runs that
+/// loop, so a later part reads only the results and its extents.
 fn later_loop_parts(ssa: &SsaFunction) -> Vec<bool> {
     let mut loops: Vec<&Arc<SsaLoop>> = Vec::new();
     let later = ssa.stmts.iter().map(|stmt| {
@@ -218,7 +222,8 @@ fn later_loop_parts(ssa: &SsaFunction) -> Vec<bool> {
     later.collect()
 }
 
-/// For each statement that is a step what nothing reads after it; for kernels, in them.
+/// Returns for each statement the variables that die there. Stores those of kernels and checks in
+/// their steps.
 fn last_uses(ssa: &SsaFunction, steps: &mut [ExecutionStep]) -> Vec<Vec<StmtId>> {
     let mut kept: Vec<bool> = vec![false; ssa.stmts.len()];
     {
@@ -238,7 +243,7 @@ fn last_uses(ssa: &SsaFunction, steps: &mut [ExecutionStep]) -> Vec<Vec<StmtId>>
                 here.push(v);
             }
         };
-        // What nothing reads at all goes too.
+        // A variable without readers dies where it is defined.
         match step {
             ExecutionStep::Statement(var) => {
                 let k = var.0 as usize;

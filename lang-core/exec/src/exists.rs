@@ -1,6 +1,6 @@
-//! **Existentials.** Evaluation of `any j < m: i == k[j]` for one `i` after another would test
-//! every pair. After as many tests as there are `i`, one pass over the bound variables marks the
-//! `i` for which it holds in a table. Later evaluations read the table.
+//! **Existentials.** Evaluating `any j < m: i == k[j]` for each `i` separately tests every pair.
+//! After as many tests as there are `i`, one pass over the bound variables marks in a table every
+//! `i` for which it holds. Later evaluations read the table.
 
 use std::cell::{Cell, OnceCell};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,35 +9,37 @@ use super::affine::{IndexError, IndexExpr, Test};
 use lang_runtime::RunContext;
 use lang_runtime::memory::{MemoryAccount, MemoryCharge};
 
-/// Of what is bound it is asked whether the run is to end once in so many steps.
+/// The number of values of a bound variable between two polls of the interrupt flag.
 const POLL_INTERVAL: i64 = 1024;
 
-/// An existential.
+/// An existential over one or several variables.
 pub(super) struct Existential<'a> {
     /// The slots with their extents, outermost first.
     bound: Vec<(usize, IndexExpr)>,
     body: Test<'a>,
+    /// The form that a table requires, if the body has it.
     table_form: Option<TableForm<'a>>,
-    /// How often the body was asked.
+    /// The number of evaluations of the body so far.
     test_count: Cell<usize>,
-    /// Where it holds; none where that cannot be told in one pass.
+    /// The table, once a pass has run; the inner `None` if the pass could not determine it.
     table: OnceCell<Option<TruthTable>>,
     interrupt: &'a AtomicBool,
 }
 
+/// A table of the truth of an existential.
 struct TruthTable {
     holds: Vec<bool>,
-    /// A tuple reads outside: elsewhere it is not false.
+    /// Whether a tuple reads out of bounds. An entry without a mark is then undefined, not false.
     has_undefined: bool,
 }
 
-/// Indices of the statement which equations of the body tell by what is bound alone.
+/// A body whose equations determine indices of the statement from the bound variables alone.
 struct TableForm<'a> {
-    /// The indices, each with its extent and what it is.
+    /// The determined indices, each with its extent and its value.
     indices: Vec<(usize, usize, IndexExpr)>,
-    /// What else is asked.
+    /// The other conjuncts of the body.
     other_conjuncts: Vec<Test<'a>>,
-    /// The size of the table, which is paid for.
+    /// The number of entries of the table, which the run is charged for.
     entries: usize,
     _charge: MemoryCharge,
 }
@@ -71,6 +73,7 @@ impl<'a> Existential<'a> {
         self.body.mark(found);
     }
 
+    /// Evaluates the existential, by the table if it exists or is due.
     pub(super) fn holds(&self, at: &mut [i64]) -> Result<bool, IndexError> {
         if let Some(told) = &self.table_form {
             if self.table.get().is_none() && self.test_count.get() >= told.entries {
@@ -107,7 +110,7 @@ impl<'a> Existential<'a> {
         if outside && !found { Err(IndexError::OutOfBounds) } else { Ok(found) }
     }
 
-    /// Visits the tuples from a slot on until `f` says that it is enough.
+    /// Visits the tuples from a slot on, until `f` returns true.
     fn for_each_tuple(
         &self,
         depth: usize,
@@ -127,12 +130,14 @@ impl<'a> Existential<'a> {
         Ok(false)
     }
 
+    /// Builds the table.
     fn build_table(&self, told: &TableForm<'a>, at: &mut [i64]) -> Result<TruthTable, IndexError> {
         let mut marks = TruthTable { holds: vec![false; told.entries], has_undefined: false };
         self.for_each_tuple(0, at, &mut |at| {
             match told.entry_of(at) {
                 Ok(place) => place.and_then(|k| marks.holds.get_mut(k)).into_iter().for_each(|slot| *slot = true),
-                // Of several indices some may be told.
+                // With several indices, another equation may still refute the tuple, so the pass
+                // fails.
                 Err(IndexError::OutOfBounds) if told.indices.len() == 1 => marks.has_undefined = true,
                 Err(why) => return Err(why),
             }
@@ -144,7 +149,7 @@ impl<'a> Existential<'a> {
 
 impl<'a> TableForm<'a> {
     fn new(bound: &[(usize, IndexExpr)], body: &Test<'a>, extents: &[i64], memory: &MemoryAccount) -> Option<Self> {
-        // The slots before are indices, and what existentials around bind.
+        // The earlier slots belong to the statement's indices and to enclosing existentials.
         let (first, _) = bound.first()?;
         let free = |mark: &dyn Fn(&mut [bool])| -> Vec<usize> {
             let mut found = vec![false; *first];
@@ -173,7 +178,7 @@ impl<'a> TableForm<'a> {
         Some(Self { indices, other_conjuncts: rest, entries: size, _charge })
     }
 
-    /// The place in the table that a tuple tells.
+    /// Returns the entry of the table that a tuple of bound variables marks, if any.
     fn entry_of(&self, at: &mut [i64]) -> Result<Option<usize>, IndexError> {
         let mut outside = false;
         for test in &self.other_conjuncts {
@@ -189,7 +194,7 @@ impl<'a> TableForm<'a> {
             let Some(i) = usize::try_from(value.exact_value(at)?).ok().filter(|i| i < extent) else { return Ok(None) };
             place = place * extent + i;
         }
-        // One element of which it is not known would have a mark of its own.
+        // The table has no mark for a single undefined entry.
         if outside { Err(IndexError::Internal("a tuple out of bounds")) } else { Ok(Some(place)) }
     }
 }

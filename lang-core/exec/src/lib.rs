@@ -1,17 +1,17 @@
 //! **Execution engine for Tensor SSA** on flat buffers.
 //!
-//! It runs the steps of a function: kernels that a backend compiled ([`native`]), and single
-//! statements. For a statement, index expressions and predicates are evaluated for the sizes once
-//! ([`number`]). Loops over the tuples that satisfy the predicates are built from them ([`nest`]).
-//! The innermost loop processes contiguous elements ([`rows`]).
+//! The engine runs the steps of a function: kernels that a backend compiled ([`native`]), and
+//! single statements. For a statement, it evaluates index expressions and predicates once for the
+//! sizes of the run ([`number`]). It builds loops over the tuples that satisfy the predicates
+//! ([`nest`]). The innermost loop processes contiguous elements ([`rows`]).
 //!
 //! Without a backend, values are bit-identical to those of the evaluator `ir/eval_ssa/`, because
-//! the terms of a sum are added in the same order. That evaluator counts operations; this engine is
+//! both add the terms of a sum in the same order. That evaluator counts operations; this engine is
 //! fast.
 //!
-//! A check runs before the first statement that needs it, a call runs the callee's function, and a
-//! tensor is freed after its last use. Every run returns tensors or the reason for their absence:
-//! it can be interrupted, respects the limits of memory, and fails if a check fails.
+//! A check runs before the first statement that needs it. A call runs the callee's function. A
+//! tensor dies after its last use. A run returns tensors or the reason for their absence: it polls
+//! for interrupts, respects the memory limits, and stops at a failing check.
 
 #![forbid(unsafe_code)]
 
@@ -85,10 +85,10 @@ pub enum RunError {
     Internal(&'static str),
 }
 
-/// Functions whose plans are made within one another.
+/// The maximum depth of nested memory plans. A call below that depth makes the plan incomplete.
 const MAX_PLAN_DEPTH: usize = 64;
 
-/// Integers that stand in indices are below this in absolute value.
+/// The exclusive bound on the absolute value of an integer parameter that indices mention.
 const INDEX_BOUND: u64 = 1 << 47;
 
 /// The cache of functions that are ready to run.
@@ -97,10 +97,11 @@ pub struct ExecutableCache {
     /// The backend that compiles kernels; without it the engine runs every statement.
     backend: Option<Arc<dyn KernelBackend>>,
     functions: RefCell<HashMap<Arc<FunctionKey>, Rc<MultiversionedFunction>>>,
-    /// Loop bodies, by their address; each entry owns its body.
+    /// Loop bodies, by address. Each entry keeps its body alive, so that the address stays unique.
     loop_bodies: RefCell<HashMap<usize, Arc<Executable>>>,
-    /// The host's clock. The next field is the total preparation time.
+    /// The host's clock, which measures the preparation time.
     clock: Option<fn() -> Duration>,
+    /// The total time spent on the preparation of functions.
     preparation_time: Cell<Duration>,
 }
 
@@ -150,7 +151,7 @@ impl ExecutableCache {
         Ok(function)
     }
 
-    /// What runs a function at these sizes.
+    /// Returns the executable of a function for these sizes.
     fn executable_for(
         &self,
         function: &MultiversionedFunction,
@@ -160,7 +161,7 @@ impl ExecutableCache {
         function.executable_for(size, &|ssa| self.prepare(ssa, world))
     }
 
-    /// Returns a function that has run as a function of this many scalars, if it is one.
+    /// Returns the fast path of a function that has run, if it is a function of this many scalars.
     pub(crate) fn scalar_function(&self, callee: &Arc<FunctionKey>, arguments: usize) -> Option<ScalarRoutine> {
         self.functions.borrow().get(callee)?.single_executable()?.scalar_function(arguments)
     }
@@ -177,11 +178,11 @@ pub struct Machine<'a> {
     world: &'a dyn RunEnvironment,
     executables: &'a ExecutableCache,
     context: &'a RunContext<'a>,
-    /// How many functions run inside one another.
+    /// The depth of nested calls.
     depth: Cell<usize>,
 }
 
-/// A function that runs.
+/// The state of one run of a function.
 struct RunState<'a> {
     machine: &'a Machine<'a>,
     world: &'a dyn RunEnvironment,
@@ -190,19 +191,20 @@ struct RunState<'a> {
     locals: HashMap<LocalId, i64>,
     values: Vec<Option<Tensor>>,
     done_checks: Vec<bool>,
-    /// What calls gave, by the first statement of each.
+    /// The results of calls that later statements read, by the first statement of each call.
     call_results: HashMap<u32, Arc<[Tensor]>>,
     loop_results: Vec<loops::LoopResults>,
 }
 
 impl<'a> Machine<'a> {
-    /// Creates a machine within the surroundings of an interpreter's run.
+    /// Creates a machine in the context of an interpreter's run.
     #[must_use]
     pub fn new(world: &'a dyn RunEnvironment, programs: &'a ExecutableCache, around: &'a RunContext<'a>) -> Self {
         Self { world, executables: programs, context: around, depth: Cell::new(0) }
     }
 
-    /// Calls a function with the parts of its arguments, without those of top-level `let`s.
+    /// Calls a function with the parts of its arguments. The parts of top-level `let`s come from
+    /// the [`World`].
     ///
     /// # Errors
     /// The reason why the run has no value.
@@ -232,12 +234,12 @@ impl<'a> Machine<'a> {
         Ok(program.steps.iter().any(is_step))
     }
 
-    /// What runs a function at these sizes, which are in the order of its own.
+    /// Returns the executable of a function for these sizes, in the order of the function's sizes.
     fn executable_for(&self, function: &MultiversionedFunction, sizes: &[i64]) -> Arc<Executable> {
         self.executables.executable_for(function, self.world, &|l| function.size_value(l, sizes))
     }
 
-    /// A run that has nothing yet.
+    /// Creates a run without values.
     fn new_run<'r>(&'r self, program: &'r Executable, sizes: &[i64]) -> RunState<'r> {
         let ssa = &program.ssa;
         RunState {
@@ -267,7 +269,7 @@ impl<'a> Machine<'a> {
 }
 
 impl RunState<'_> {
-    /// Runs the statements; the parts of the result.
+    /// Runs the steps, and returns the parts of the result.
     fn run_steps(&mut self, inputs: Vec<Tensor>, outermost: bool) -> Result<Vec<Tensor>, RunError> {
         let program = self.program;
         let ssa = &program.ssa;
@@ -308,7 +310,7 @@ impl RunState<'_> {
         ssa.outputs.iter().map(|(_, v)| output(*v)).collect()
     }
 
-    /// The inputs in order: what is passed, and what everyone can see.
+    /// Returns the inputs in order: the arguments, and the parts of top-level `let`s.
     fn bind_inputs(&mut self, parts: Vec<Tensor>) -> Result<Vec<Tensor>, RunError> {
         let program = self.program;
         let mut parts = parts.into_iter();
@@ -333,7 +335,7 @@ impl RunState<'_> {
             }
             inputs.push(tensor);
         }
-        // Their extents may be made of integers that are passed.
+        // Their extents may depend on integer parameters, so they come second.
         for (k, name, input) in seen {
             let dims = self.dims(&input.leaf.dims)?;
             let part = self.world.global_part(name, &input.leaf, &dims).ok_or(RunError::UnsetGlobal)?;
@@ -356,7 +358,7 @@ impl RunState<'_> {
     }
 }
 
-/// Runs a function by itself, within its own limits.
+/// Runs a function outside an interpreter's run, within limits of its own.
 ///
 /// # Errors
 /// The reason why the run has no value.

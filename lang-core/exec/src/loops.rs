@@ -1,5 +1,5 @@
-//! **Loops.** Runs the function of a loop's body once for each iteration. Loop-carried tensors move
-//! from one iteration to the next, so an array without other owners is updated in place.
+//! **Loops.** Runs the function of a loop's body once for each iteration. Carried tensors move from
+//! one iteration to the next, so that an array without other owners is updated in place.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
@@ -24,21 +24,24 @@ const BROKEN: RunError = RunError::Internal("a loop");
 pub(super) struct LoopResults {
     source: Arc<SsaLoop>,
     by_tuple: Vec<TupleResults>,
-    /// How often each part is still to be read.
+    /// The number of reads of each part that are still to come.
     reads_left: BTreeMap<LoopResult, usize>,
 }
 
-/// One of them.
+/// The results of a loop for one tuple of the batch.
 struct TupleResults {
     /// The tuple of the batch.
     tuple: Vec<i64>,
+    /// The final value of each carried input.
     final_values: HashMap<u32, Tensor>,
+    /// The tapes of outputs.
     output_tapes: HashMap<u32, LoopTape>,
+    /// The tapes of carried inputs: their values at the checkpoints.
     state_tapes: HashMap<u32, LoopTape>,
     trips: i64,
 }
 
-/// What is read of an argument: the tensor, and its first indices.
+/// An argument that the body reads in each iteration: a tensor, and its first indices.
 struct ReadArgument {
     tensor: Tensor,
     indices: Vec<IndexExpr>,
@@ -87,6 +90,7 @@ impl RunState<'_> {
         Ok(tensor)
     }
 
+    /// Runs a loop for every tuple of the batch.
     fn run_loop(&mut self, k: u32, of: &Arc<SsaLoop>) -> Result<LoopResults, RunError> {
         let mut left: BTreeMap<LoopResult, usize> = BTreeMap::new();
         for stmt in &self.program.ssa.stmts {
@@ -121,7 +125,7 @@ impl RunState<'_> {
         Ok(LoopResults { source: of.clone(), by_tuple: all, reads_left: left })
     }
 
-    /// One loop.
+    /// Runs a loop for one tuple of the batch.
     fn run_iterations(
         &mut self,
         k: u32,
@@ -227,6 +231,7 @@ impl RunState<'_> {
         Ok(one)
     }
 
+    /// Translates the access of an argument.
     fn argument(&self, access: &TensorAccess, scalar: Scalar, extents: &[i64]) -> Result<ReadArgument, RunError> {
         let names = IndexTranslator::new(self, extents);
         let tensor = self.tensor(access.var).cloned().ok_or(RunError::Internal("a statement"))?;
@@ -237,7 +242,7 @@ impl RunState<'_> {
 }
 
 impl ReadArgument {
-    /// What it is there; zero where it is read outside.
+    /// Returns the argument in an iteration, or zeros if an index is out of bounds.
     fn tensor_at(&self, run: &RunState<'_>, place: &[i64]) -> Result<Tensor, RunError> {
         if self.indices.is_empty() {
             return Ok(self.tensor.clone());
@@ -259,7 +264,7 @@ impl ReadArgument {
     }
 }
 
-/// A part of all loops as one tensor.
+/// Collects one part of the results of a whole batch in a tensor.
 fn gather_part<T: TensorElement>(
     run: &RunState<'_>,
     shape: StatementExtents,
@@ -286,7 +291,7 @@ fn gather_part<T: TensorElement>(
 }
 
 impl<T: TensorElement> TensorBuilder<T> {
-    /// Copies elements of these extents behind these first indices; the axes of the target may be
+    /// Copies elements of these extents to these first indices; the axes of the target may be
     /// longer.
     pub(super) fn copy_at(&mut self, at: &[usize], dims: &[usize], items: &[T]) -> Result<(), RunError> {
         let apart = strides(&self.dims);

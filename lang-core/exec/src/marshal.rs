@@ -1,5 +1,5 @@
 //! **Marshalling** between values of the interpreter and tensors, part by part. Arrays of numbers,
-//! and of tuples and records of numbers, are copied in neither direction.
+//! and of tuples and records of numbers, share their buffers in both directions.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -49,7 +49,7 @@ pub fn extract_part(value: &Value, leaf: &TypeLeaf, dims: &[usize]) -> Option<Te
     }
 }
 
-/// The part at a path that a value has in one piece.
+/// Returns the value at a path, if that needs no copy.
 fn uncopied_part(value: &Value, path: &[u32]) -> Option<Value> {
     match (value, path.split_first()) {
         (_, None) => Some(value.clone()),
@@ -62,17 +62,19 @@ fn uncopied_part(value: &Value, path: &[u32]) -> Option<Value> {
     }
 }
 
-/// A field, counted in the order of the names.
+/// Returns the field with this number in the order of names.
 fn field(record: &Record, k: u32) -> Option<&Value> {
     let mut names: Vec<&Name> = record.names().iter().collect();
     names.sort();
     record.values().get(record.position(names.get(k as usize)?, k as usize)?)
 }
 
-/// Takes a number out of a value, and numbers out of a store.
+/// A function that extracts a number from a value.
 type ReadNumber<'f, T> = &'f dyn Fn(&Value) -> Option<T>;
+/// A function that appends numbers of a store, from an index on.
 type AppendNumbers<'f, T> = &'f dyn Fn(&Store, &mut Vec<T>, usize, usize) -> Option<()>;
 
+/// Appends the elements of the part at a path. A constructor that the value lacks counts as zeros.
 fn append_part<T: Copy>(
     value: &Value,
     path: &[u32],
@@ -132,28 +134,29 @@ pub fn assemble_value(
     value.ok_or_else(|| whole.failure.take().unwrap_or(RunError::Internal("a part of the result")))
 }
 
+/// The assembly of one value.
 struct ValueAssembly<'p> {
     extent: &'p dyn Fn(&Poly) -> Option<usize>,
     context: &'p RunContext<'p>,
-    /// Why nothing was made.
+    /// The reason why the assembly failed.
     failure: RefCell<Option<RunError>>,
 }
 
-/// Between so many elements an interruption is noticed.
+/// The number of elements between two polls of the interrupt flag.
 const POLL_INTERVAL: usize = 1 << 12;
 
 impl ValueAssembly<'_> {
-    /// The result; without room nothing, and the reason is kept.
+    /// Returns the result of an allocation. If it failed, records the reason.
     fn record_failure<T>(&self, room: Result<T, AllocationError>) -> Option<T> {
         room.map_err(|why| *self.failure.borrow_mut() = Some(RunError::TooLarge(why))).ok()
     }
 
-    /// Values of a tuple or a record.
+    /// Charges the run for the values of a tuple or record.
     fn charge_items(&self, values: Vec<Value>) -> Option<Components> {
         self.record_failure(Components::new_charged(values, self.context.memory))
     }
 
-    /// The value behind these indices. `parts`: those of the type.
+    /// Assembles the value at these indices from the parts of its type.
     fn assemble(&self, ty: &CoreType, written: Option<&Type>, at: &mut Vec<i64>, parts: &[Tensor]) -> Option<Value> {
         match ty {
             CoreType::Tuple(types, labels) => self.assemble_tuple(types, labels, written, at, parts),
@@ -191,6 +194,7 @@ impl ValueAssembly<'_> {
         }
     }
 
+    /// Assembles the elements of a boxed array.
     fn assemble_elements(
         &self,
         ty: &CoreType,
@@ -216,6 +220,7 @@ impl ValueAssembly<'_> {
         Some(())
     }
 
+    /// Assembles a tuple, a record or a value of a sum type.
     fn assemble_tuple(
         &self,
         types: &[CoreType],
@@ -234,7 +239,7 @@ impl ValueAssembly<'_> {
             let count = ty.leaves().len();
             let own = parts.get(first..first.checked_add(count)?)?;
             first += count;
-            // Of a value of a sum type only what it is made with counts.
+            // A value of a sum type contains only the arguments of its constructor.
             let wanted = held.is_none_or(|held| i64::try_from(k).is_ok_and(|k| k == held + 1));
             if !wanted {
                 continue;
@@ -272,7 +277,8 @@ impl ValueAssembly<'_> {
     }
 }
 
-/// The shape of a tuple or record of scalars, and the parts of its scalars in the order of the value; `None` if it holds more.
+/// Returns the form of a tuple or record of scalars, and collects its parts in the order of the
+/// value. `None` if the type contains anything else.
 fn flat_form<'t>(
     ty: &CoreType,
     written: Option<&Type>,
@@ -313,14 +319,14 @@ fn flat_form<'t>(
     }
 }
 
-/// The elements of a part behind these indices, on one axis.
+/// Returns the elements of a part at these indices, as an array of one axis.
 fn column_at(part: &Tensor, at: &[i64], count: usize) -> Option<Array> {
     let mut tensor = slice_at(part, at)?;
     (tensor.count() == count).then(|| tensor.dims = vec![count])?;
     if let Value::Array(array) = tensor.value()? { Some(array) } else { None }
 }
 
-/// The bytes of one element of an array of tuples, without those of arrays in it.
+/// Returns the bytes of a boxed element of an array, without those of arrays within it.
 fn boxed_bytes(ty: &CoreType) -> usize {
     size_of::<Value>()
         + match ty {
@@ -332,7 +338,7 @@ fn boxed_bytes(ty: &CoreType) -> usize {
         }
 }
 
-/// The elements of a part behind these indices.
+/// Returns the slice of a part at these first indices.
 fn slice_at(part: &Tensor, at: &[i64]) -> Option<Tensor> {
     let mut offset = 0_usize;
     for (i, n) in at.iter().zip(&part.dims) {

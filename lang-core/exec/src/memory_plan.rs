@@ -1,7 +1,9 @@
 //! **Memory plan.** Computes from sizes alone how many bytes the tensors of a run occupy at each
-//! step. The results, temporaries and private copies of a kernel exist while it runs, and a tensor
-//! is freed after its last use. So the peak is known before the run begins, except for arrays with
-//! data-dependent extents.
+//! step.
+//!
+//! The results, temporaries and private copies of a kernel exist while it runs. A tensor dies after
+//! its last use. So the peak is known before the run begins, except for arrays with data-dependent
+//! extents.
 
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
@@ -34,15 +36,15 @@ pub struct MemoryPlan {
     pub is_complete: bool,
 }
 
-/// Plans of functions within: by the function's place, its sizes, and what its inputs hold and are.
+/// A memo of the plans of callees and loop bodies, by executable, sizes and inputs.
 type PlanMemo = RefCell<HashMap<(usize, Vec<i64>, Vec<PlannedInput>), MemoryPlan>>;
 
-/// What is known of an input.
+/// The properties of an input that a plan depends on.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 struct PlannedInput {
-    /// The bytes that go with it when nothing reads it any more.
+    /// The bytes that become free after the last use; `None` if the extents depend on data.
     bytes: Option<u64>,
-    /// The integer that it is.
+    /// The value, if it is a known integer.
     integer: Option<i64>,
 }
 
@@ -50,18 +52,20 @@ impl PlannedInput {
     const VIEW: Self = Self { bytes: Some(0), integer: None };
 }
 
-/// A run that computes nothing.
+/// A dry run: it follows the steps of a run, and counts bytes instead of computing.
 struct DryRun<'a> {
     run: RunState<'a>,
     memo: &'a PlanMemo,
-    /// The bytes of each statement that is alive.
+    /// The bytes that each live variable holds.
     live_bytes: Vec<u64>,
+    /// The sum of all bytes held.
     total_live: u64,
     plan: MemoryPlan,
 }
 
 impl Machine<'_> {
-    /// Plans a call of a function for known sizes and integers, if the caller keeps the arguments.
+    /// Plans a call of a function for known sizes and integers. The caller keeps the arguments
+    /// alive.
     ///
     /// # Errors
     /// The function cannot be prepared.
@@ -83,7 +87,7 @@ impl Machine<'_> {
 }
 
 impl RunState<'_> {
-    /// Returns an error if the memory limit is too low for this run, beside its inputs.
+    /// Returns an error if the run, beside its inputs, would exceed the memory limit.
     pub(super) fn check_memory_limit(&self) -> Result<(), RunError> {
         let mut key: Vec<(LocalId, i64)> = self.locals.iter().map(|(l, n)| (*l, *n)).collect();
         key.sort_unstable();
@@ -99,14 +103,14 @@ impl RunState<'_> {
                 plan
             }
         };
-        // An array that no run may have is told of as that.
+        // Reports an array above the limit on elements as such, not as a peak.
         let largest = usize::try_from(plan.largest).unwrap_or(usize::MAX);
         self.memory.element_count([largest]).map_err(RunError::TooLarge)?;
         self.memory.check_fits(plan.peak).map_err(RunError::TooLarge)
     }
 }
 
-/// The bytes of an element; of a relation's none are counted.
+/// Returns the bytes of an element. Relations count as 0.
 fn bytes_of(scalar: Option<Scalar>) -> u64 {
     scalar.map_or(0, |scalar| scalar.bytes().into())
 }
@@ -127,7 +131,7 @@ impl<'a> DryRun<'a> {
         }
     }
 
-    /// With these inputs.
+    /// Plans the run for these inputs.
     fn plan_run(mut self, inputs: &[PlannedInput]) -> MemoryPlan {
         let program = self.run.program;
         for (input, given) in program.ssa.inputs.iter().zip(inputs) {
@@ -155,23 +159,26 @@ impl<'a> DryRun<'a> {
         self.plan
     }
 
+    /// Ends the life of a variable.
     fn end_life(&mut self, var: StmtId) {
         let bytes = self.live_bytes.get_mut(var.0 as usize).map(std::mem::take).unwrap_or_default();
         self.total_live = self.total_live.saturating_sub(bytes);
     }
 
-    /// It has this beside what is alive, for a while.
+    /// Raises the peak to the live bytes and these temporary ones.
     fn raise_peak(&mut self, bytes: u64) {
         self.plan.peak = self.plan.peak.max(self.total_live.saturating_add(bytes));
     }
 
+    /// Begins the life of a variable that holds these bytes.
     fn begin_life(&mut self, var: StmtId, bytes: u64) {
         self.raise_peak(bytes);
         self.total_live = self.total_live.saturating_add(bytes);
         self.live_bytes.get_mut(var.0 as usize).into_iter().for_each(|slot| *slot = bytes);
     }
 
-    /// What is told, or that it is not.
+    /// Returns the value. If data determine it, returns a default, and marks the plan as
+    /// incomplete.
     fn known_or_incomplete<T: Default>(&mut self, found: Result<T, RunError>) -> T {
         found.unwrap_or_else(|_| {
             self.plan.is_complete = false;
@@ -209,7 +216,7 @@ impl<'a> DryRun<'a> {
                 let first = first.and_then(|k| u32::try_from(k).ok()).unwrap_or(var.0);
                 if known.insert(first) {
                     let stmts = &program.ssa.stmts;
-                    // What is carried is where an iteration has it.
+                    // The plan of an iteration counts the carried parts.
                     let same = |k: &u32| {
                         let stmt = stmts.get(*k as usize);
                         let kept =
@@ -228,7 +235,7 @@ impl<'a> DryRun<'a> {
                 if let [of] = factors.as_slice()
                     && self.is_view(stmt, of)
                 {
-                    // It holds what it is a view of, if that goes.
+                    // A view takes over the bytes of its base, if the base dies here.
                     let bytes = self.live_bytes.get(of.var.0 as usize).copied().unwrap_or_default();
                     let own = if dead.contains(&of.var) { bytes } else { 0 };
                     self.total_live = self.total_live.saturating_sub(own);
@@ -257,7 +264,7 @@ impl<'a> DryRun<'a> {
         self.begin_life(var, bytes);
     }
 
-    /// All of what is read, in its order?
+    /// Returns whether an access reads its base whole and in order, so that its value is a view.
     fn is_view(&self, stmt: &Statement, of: &TensorAccess) -> bool {
         let base = self.run.program.ssa.stmts.get(of.var.0 as usize);
         let places = (0..).zip(&of.at).all(|(k, p)| *p == statement_index(k, &Poly::default()).value());
@@ -298,7 +305,7 @@ impl<'a> DryRun<'a> {
         self.nested_peak(&program, &sizes, &inputs)
     }
 
-    /// The integer that is passed, if sizes and integers that are known tell it.
+    /// Returns the value of an integer argument, if known sizes and integers determine it.
     fn integer_argument(&self, arg: &TensorAccess) -> Option<i64> {
         let ssa = &self.run.program.ssa;
         let stmt = ssa.stmts.get(arg.var.0 as usize)?;
@@ -319,7 +326,7 @@ impl<'a> DryRun<'a> {
         self.known_or_incomplete(found)
     }
 
-    /// What a function within holds.
+    /// Returns the peak of a callee or a loop body.
     fn nested_peak(&mut self, program: &Arc<Executable>, sizes: &[i64], inputs: &[PlannedInput]) -> u64 {
         let deep = self.run.machine.depth.get();
         if sizes.len() != program.ssa.sizes.len() || deep > super::MAX_PLAN_DEPTH {
@@ -341,7 +348,7 @@ impl<'a> DryRun<'a> {
         plan.peak
     }
 
-    /// What an iteration of a loop holds beside what it leaves.
+    /// Returns the peak of one iteration of a loop, beside the loop's results.
     fn loop_peak(&mut self, of: &SsaLoop, dead: &[StmtId]) -> u64 {
         let program = self.run.machine.executables.loop_body(&of.body, self.run.machine.world);
         let mut extents = self.run.extents(&of.batch).unwrap_or_default();
@@ -351,7 +358,7 @@ impl<'a> DryRun<'a> {
         let mut inputs = Vec::new();
         for (arg, input) in of.args.iter().zip(&program.ssa.inputs) {
             let is_carried = matches!(arg, LoopArg::Carried { .. });
-            // What nothing reads after the loop it takes.
+            // The loop takes over a carried argument that dies here.
             if is_carried && of.batch.is_empty() && dead.contains(&arg.access().var) {
                 self.end_life(arg.access().var);
             }
@@ -392,7 +399,8 @@ impl<'a> DryRun<'a> {
         }
     }
 
-    /// What chunks of a kernel have for themselves, and the rooms that are between its parts.
+    /// Returns the bytes of the private copies of chunks. Adds to `rooms` the memory that connects
+    /// the parts of the kernel.
     fn copy_bytes(&mut self, ready: &PreparedKernel, integers: &[i64], rooms: &mut Vec<(StmtId, u64)>) -> u64 {
         let Ok(Some(parts)) = self.run.chunk_counts(ready, integers) else { return 0 };
         let threads = ready.code.as_ref().map_or(1, |code| code.threads());
@@ -418,7 +426,7 @@ impl<'a> DryRun<'a> {
         most
     }
 
-    /// How many elements a place has, and bytes.
+    /// Returns the number of elements of a place, and their bytes.
     fn place_size(&mut self, place: &KernelStorage) -> (u64, u64) {
         let dims: Vec<Poly> = place.axes.iter().flatten().cloned().collect();
         let bytes = self.tensor_bytes(&dims, Some(place.scalar));

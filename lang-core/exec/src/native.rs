@@ -15,10 +15,10 @@ use lang_runtime::OffloadProgress;
 use lang_sizes::predicate::{Atom, Poly};
 use lang_syntax::ops::Scalar;
 
-/// The maximal number of words and integers of [`Code::run_numbers`].
+/// The maximum number of words and integers of [`Code::run_numbers`].
 pub const MAX_SCALAR_WORDS: usize = 24;
 
-/// The size of a piece of stack, where less is left than code wants.
+/// The size of a new stack segment, if less stack is left than the code requires.
 const STACK_SEGMENT: usize = 8 << 20;
 
 /// Calls code with the stack that it requires.
@@ -37,8 +37,8 @@ pub trait KernelCode: Send + Sync {
     /// Runs the kernel.
     ///
     /// The slots are those of the places with memory, in order, each with the extents of its axes.
-    /// The integers are those of the kernel. If an outermost loop runs in order, `told` receives
-    /// now and then the number of iterations done and the total.
+    /// The integers are those of the kernel. If an outermost loop runs in order, the code calls
+    /// `report` now and then with the number of completed iterations and the total.
     ///
     /// # Errors
     /// An interrupt was requested.
@@ -63,15 +63,15 @@ pub trait KernelCode: Send + Sync {
     /// Returns the number of bytes of stack that must be free at a call.
     fn stack(&self) -> usize;
 
-    /// Returns the maximal number of threads that run chunks at once.
+    /// Returns the maximum number of threads that run chunks at once.
     fn threads(&self) -> usize;
 
     /// Runs the kernel once for each chunk, by several threads.
     ///
     /// `integers` are those of the kernel without the last two, which are the begin and the end of
     /// the chunk. A slot contains as many contiguous copies of its place as `copies` requires. In a
-    /// place with one copy, no chunk may write an element that another reads or writes. `told`
-    /// receives now and then the number of chunks done.
+    /// place with one copy, no chunk may write an element that another reads or writes. The code
+    /// calls `report` now and then with the number of completed chunks.
     ///
     /// # Errors
     /// An interrupt was requested.
@@ -109,8 +109,8 @@ pub struct MemorySlot<'s> {
     pub items: SlotElements<'s>,
 }
 
-/// The elements of a place: an input, or memory to write. Memory to write is zero initially unless
-/// the kernel writes all of it.
+/// The elements of a place: an input, or memory to write. The caller must zero memory to write,
+/// unless the kernel writes all of it.
 #[allow(missing_docs, reason = "kinds of elements")]
 pub enum SlotElements<'s> {
     F64(&'s [f64]),
@@ -123,9 +123,10 @@ pub enum SlotElements<'s> {
     MutBool(&'s mut [bool]),
 }
 
-/// A kernel and its code, if any.
+/// A kernel as a step of an executable, with its code if the backend can compile it.
 pub(super) struct PreparedKernel {
     pub(super) kernel: Arc<Kernel>,
+    /// The checks that must run before the kernel.
     pub(super) checks: Vec<u32>,
     pub(super) code: Option<Arc<dyn KernelCode>>,
     /// The variables whose last use is in the kernel.
@@ -134,6 +135,7 @@ pub(super) struct PreparedKernel {
     extents: Vec<Vec<ExtentSource>>,
     /// An estimate of its work, if it contains an outermost loop.
     pub(super) work: Vec<(u64, Vec<ExtentSource>)>,
+    /// The parts of the kernel for chunks, found at the first use; `None` if it has none.
     pub(super) parts: OnceLock<Option<Vec<ChunkedPart>>>,
 }
 
@@ -176,7 +178,7 @@ impl PreparedKernel {
     }
 }
 
-/// The places with memory that is made for a run.
+/// Returns the places with memory that a run allocates.
 fn allocated_places(kernel: &Kernel) -> impl Iterator<Item = &KernelStorage> {
     kernel.storage.iter().filter(|p| !p.is_register() && p.role != StorageRole::Input)
 }
@@ -199,7 +201,7 @@ impl AnyTensorBuilder {
         }
     }
 
-    /// Has it no elements?
+    /// Returns whether there are no elements.
     fn is_empty(&self) -> bool {
         match self {
             Self::F64(room) => room.items.is_empty(),
@@ -220,6 +222,7 @@ impl AnyTensorBuilder {
         MemorySlot { dims: &[], items }
     }
 
+    /// Returns a slot of all elements, with the extents.
     pub(super) fn whole_slot(&mut self) -> MemorySlot<'_> {
         match self {
             Self::F64(room) => MemorySlot { dims: &room.dims, items: SlotElements::MutF64(&mut room.items) },
@@ -243,7 +246,7 @@ impl RunState<'_> {
             let dims = extents.iter().map(|n| self.extent(n, &integers)).collect::<Result<Vec<usize>, RunError>>()?;
             rooms.push((place.var, self.allocate_place(place, dims)?));
         }
-        // Loops around an axis without elements would run for nothing.
+        // If no result has elements, the loops around them would run for nothing.
         if rooms.is_empty() || !rooms.iter().all(|(_, room)| room.is_empty()) {
             match self.ready_parts(ready, &integers)? {
                 Some(parts) => self.run_parts(&parts, &integers, &mut rooms)?,
@@ -274,10 +277,11 @@ impl RunState<'_> {
             .map_err(|KernelInterrupted| RunError::Interrupted)
     }
 
-    /// Reports the number of iterations done of an outermost loop, and the total.
+    /// Reports the number of completed iterations of an outermost loop, and their total, if the
+    /// function is the outermost.
     pub(super) fn report_progress(&self, done: i64, all: i64) {
         if self.machine.depth.get() == 1 {
-            // Of a loop that data end nobody knows how long it is.
+            // The total is unknown if data end the loop.
             (self.machine.context.report_progress)(OffloadProgress::Steps(
                 done,
                 Some(all).filter(|all| *all < WHILE_EXTENT),
@@ -315,6 +319,7 @@ impl RunState<'_> {
         IndexTranslator::new(self, &[]).index_expr(&Poly::atom(atom.clone()))?.value(&[]).map_err(RunError::from)
     }
 
+    /// Evaluates an extent; a negative one counts as 0.
     pub(super) fn extent(&self, n: &ExtentSource, integers: &[i64]) -> Result<usize, RunError> {
         let poly = match n {
             ExtentSource::Constant(n) => return Ok(*n),
@@ -326,6 +331,7 @@ impl RunState<'_> {
         Ok(self.dims(std::slice::from_ref(poly))?.first().copied().unwrap_or(0))
     }
 
+    /// Allocates the memory of a place. It is zero, unless the kernel writes all of it.
     pub(super) fn allocate_place(&self, place: &KernelStorage, dims: Vec<usize>) -> Result<AnyTensorBuilder, RunError> {
         fn room<T: TensorElement>(
             run: &RunState<'_>,
@@ -346,6 +352,7 @@ impl RunState<'_> {
         })
     }
 
+    /// Returns the slot of an input.
     fn input_slot(&self, place: &KernelStorage) -> Result<MemorySlot<'_>, RunError> {
         const BROKEN: RunError = RunError::Internal("the input of a kernel");
         let tensor = self.tensor(place.var).ok_or(BROKEN)?;
@@ -358,6 +365,7 @@ impl RunState<'_> {
         Ok(MemorySlot { dims: &tensor.dims, items: items.ok_or(BROKEN)? })
     }
 
+    /// Runs the statements of a kernel one by one.
     fn run_statements(&mut self, kernel: &Kernel) -> Result<(), RunError> {
         let program = self.program;
         for var in &kernel.assigned {
@@ -374,7 +382,8 @@ impl RunState<'_> {
 }
 
 impl RunState<'_> {
-    /// Gives values to what a statement reads that kernels write where they read it.
+    /// Evaluates the operands that compiled kernels inline at their uses, because a single
+    /// statement reads them from memory.
     fn materialise_operands(&mut self, stmt: &Statement) -> Result<(), RunError> {
         let program = self.program;
         let mut missing = Vec::new();

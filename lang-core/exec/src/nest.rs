@@ -15,25 +15,27 @@ use lang_ir::ssa::statement_index;
 use lang_sizes::predicate::poly::floor_div;
 use lang_sizes::predicate::{Poly, Pred};
 
-/// So many steps that are not even are listed at a time.
+/// The number of steps of a list of offsets, for rows with irregular strides.
 const LIST_LENGTH: i64 = 512;
 
-/// After so many indices of a loop it is looked whether the run is to end.
+/// The number of iterations of a loop between two polls of the interrupt flag.
 const POLL_INTERVAL: i64 = 1 << 12;
 
-/// Nothing that is compared is larger than this, as far as indices can tell.
+/// A bound beyond every index. Data-dependent parts are clamped to it, because larger ones compare
+/// alike.
 const LARGE_BOUND: i128 = 1 << 100;
 
-/// What a loop takes to begin, in additions.
+/// The cost of starting a row, in additions.
 const ROW_COST: u64 = 24;
 
-/// What a step takes that is asked for by itself, or listed.
+/// The cost of a step that is tested by itself or listed.
 const LISTED_STEP_COST: u64 = 8;
 
-/// What a step takes: where all operands go on by one or not at all, for each other one more, where a sum waits for
-/// the sum before, and where the place is computed anew.
+/// The cost of a step whose operands are all contiguous or invariant.
 const STEP_COST: u64 = 1;
+/// The additional cost of each operand with another stride.
 const STRIDED_COST: u64 = 2;
+/// The additional cost of a step of a sum, because an addition waits for the previous one.
 const CHAIN_COST: u64 = 3;
 
 /// A row: the steps of the innermost loop.
@@ -46,59 +48,65 @@ pub(super) struct LoopRow<'r> {
     pub(super) inner_index: Option<usize>,
     /// The number of steps.
     pub(super) count: usize,
-    /// The offset of each place at the first step.
+    /// The offset of each operand at the first step; the result comes first.
     pub(super) offsets: &'r [i64],
-    /// The stride of each place.
+    /// The stride of each operand.
     pub(super) strides: &'r [i64],
-    /// The offsets of each place at all steps, if the strides are not constant.
+    /// The offsets of each operand at all steps, if the strides are not constant.
     pub(super) offset_lists: &'r [Vec<i64>],
 }
 
-/// What is done for each row.
+/// The callback for each row.
 type RowVisitor<'f> = &'f mut dyn FnMut(LoopRow<'_>) -> Result<(), RunError>;
 
-/// `constant + Σ cₖ·iₖ`, compared with zero.
+/// An affine comparison: `constant + Σ cₖ·iₖ` is zero if it is an equation, else not negative.
 struct AffineComparison {
     constant: i128,
     coefficients: Vec<(usize, i128)>,
     is_equation: bool,
 }
 
-/// One index more is known.
+/// A loop of the nest, over one index.
 struct LoopLevel<'a> {
     index: usize,
     extent: i64,
-    /// An equation that tells it.
+    /// The value of the index, if an equation determines it.
     determined: Option<IndexExpr>,
-    /// Comparisons that narrow it.
+    /// The affine comparisons that bound the index.
     affine_bounds: Vec<AffineComparison>,
-    /// Those of which data tell the rest: `c·k + rest >= 0`.
+    /// The bounds with a data-dependent part: `c·k + rest >= 0`.
     data_bounds: Vec<(i128, IndexExpr)>,
+    /// The other tests, which run at each value of the index.
     tests: Vec<Test<'a>>,
-    /// How far apart the steps are in each place, and what comes to it that is not linear.
+    /// The stride of each operand along the index.
     strides: Vec<i64>,
+    /// The non-affine parts of offsets whose indices are known here, by operand.
     offset_terms: Vec<(usize, IndexExpr)>,
 }
 
 impl LoopLevel<'_> {
+    /// Returns whether the index takes every value of its extent, and all offsets are affine.
     fn is_free(&self) -> bool {
         let narrowed = !self.affine_bounds.is_empty() || !self.data_bounds.is_empty();
         self.determined.is_none() && !narrowed && self.tests.is_empty() && self.offset_terms.is_empty()
     }
 }
 
-/// The loops of a statement.
+/// The loop nest of a statement.
 pub(super) struct RowNest<'a> {
     levels: Vec<LoopLevel<'a>>,
-    /// Asked before all loops.
+    /// The tests that mention no index.
     outer_tests: Vec<Test<'a>>,
-    /// Where each place is before all loops.
+    /// The offset of each operand before all loops.
     base_offsets: Vec<i64>,
+    /// The non-affine parts of offsets that mention no index, by operand.
     base_terms: Vec<(usize, IndexExpr)>,
     slots: usize,
-    /// The last level is a row, of even steps or of listed ones.
+    /// Whether the last level is a row with constant strides.
     has_row: bool,
+    /// Whether the last level may be a row of listed offsets.
     has_lists: bool,
+    /// Whether an extent is zero.
     is_empty: bool,
     /// Whether the predicate is true, so that every tuple is visited.
     pub(super) is_unrestricted: bool,
@@ -112,13 +120,13 @@ pub(super) struct IndexSpace<'p> {
     pub(super) free: usize,
     /// The predicate on tuples.
     pub(super) pred: &'p Pred,
-    /// Whether the visitor needs the values of single indices, and not only offsets.
+    /// Whether the visitor needs the values of the indices, and not only offsets.
     pub(super) needs_indices: bool,
 }
 
 impl<'a> RowNest<'a> {
-    /// Builds the loops over an index space, with the offsets of these places. The first place must
-    /// be that of the result.
+    /// Builds the loops over an index space, with the offsets of these operands. The first one must
+    /// be the result.
     pub(super) fn new(run: &RunState<'a>, space: &IndexSpace<'_>, places: &[IndexExpr]) -> Result<Self, RunError> {
         let n = space.extents.len();
         let mut names = IndexTranslator::new(run, &space.extents);
@@ -178,12 +186,13 @@ impl<'a> RowNest<'a> {
         Ok(nest)
     }
 
-    /// The level at which all of these indices are known.
+    /// Returns the innermost level with a marked index: there, all marked indices are known.
     fn innermost_level(&mut self, found: &[bool]) -> Option<&mut LoopLevel<'a>> {
         let known = |l: &&mut LoopLevel| found.get(l.index).copied().unwrap_or(false);
         self.levels.iter_mut().rev().find(known)
     }
 
+    /// Attaches a test to the level at which all its indices are known.
     fn attach_test(&mut self, test: Test<'a>, n: usize) {
         let mut found = vec![false; n];
         test.mark(&mut found);
@@ -204,7 +213,8 @@ impl<'a> RowNest<'a> {
         }
     }
 
-    /// Makes one loop of the two innermost where every place goes on from the end of one row to the next.
+    /// Merges the two innermost loops while every operand continues from the end of one row to the
+    /// start of the next.
     fn coalesce(&mut self) {
         while let [.., outer, inner] = self.levels.as_slice()
             && outer.is_free()
@@ -217,7 +227,7 @@ impl<'a> RowNest<'a> {
         }
     }
 
-    /// Calls `f` on every row.
+    /// Calls `f` with every row.
     pub(super) fn visit(&self, run: &RunState<'_>, f: RowVisitor<'_>) -> Result<(), RunError> {
         if self.is_empty {
             return Ok(());
@@ -238,7 +248,8 @@ impl<'a> RowNest<'a> {
         self.run_level(run, 0, &mut at, &mut offsets, f)
     }
 
-    /// The loops from a level on. `offsets`: those of this level, then room for those further in.
+    /// Runs the loops from a level on. `offsets` contains those of this level, then room for the
+    /// inner levels.
     fn run_level(
         &self,
         run: &RunState<'_>,
@@ -301,7 +312,7 @@ impl<'a> RowNest<'a> {
             next = last + 1;
         }
         for i in next..=high {
-            // Rows of which nothing is left look for themselves.
+            // An iteration that fails its tests reaches no poll further in.
             if i % POLL_INTERVAL == 0 {
                 run.poll()?;
             }
@@ -320,6 +331,7 @@ impl<'a> RowNest<'a> {
     }
 }
 
+/// Returns whether all tests hold.
 fn all_hold(tests: &[Test<'_>], at: &mut [i64]) -> Result<bool, RunError> {
     for test in tests {
         if !test.holds_in_bounds(at)? {
@@ -329,6 +341,7 @@ fn all_hold(tests: &[Test<'_>], at: &mut [i64]) -> Result<bool, RunError> {
     Ok(true)
 }
 
+/// Computes the offsets at step `i`.
 fn advance_offsets(from: &[i64], steps: &[i64], i: i64, to: &mut [i64]) {
     for ((to, from), step) in to.iter_mut().zip(from).zip(steps) {
         *to = from.wrapping_add(step.wrapping_mul(i));
@@ -336,8 +349,8 @@ fn advance_offsets(from: &[i64], steps: &[i64], i: i64, to: &mut [i64]) {
 }
 
 impl LoopLevel<'_> {
-    /// Where each place is at the steps that the tests leave, from where the index stands; `None` where they are to
-    /// be asked one by one.
+    /// Returns the offsets of each operand at the steps that pass the tests, from the current value
+    /// of the index on. `None` if the caller must test one by one.
     fn list_offsets(&self, at: &[i64], own: &[i64], count: usize) -> Option<Vec<Vec<i64>>> {
         let first = *at.get(self.index)?;
         let mut live: Option<Vec<bool>> = None;
@@ -373,7 +386,7 @@ impl LoopLevel<'_> {
         Some(lists)
     }
 
-    /// The values that the index has here, if it has any.
+    /// Returns the range of the index, or `None` if it is empty.
     fn range(&self, at: &[i64]) -> Result<Option<(i64, i64)>, RunError> {
         let (mut low, mut high) = (0_i64, self.extent - 1);
         if !self.affine_bounds.is_empty() {
@@ -388,7 +401,7 @@ impl LoopLevel<'_> {
             }
             let rest = match rest.exact_value(at) {
                 Ok(rest) => rest.clamp(-LARGE_BOUND, LARGE_BOUND),
-                // What reads outside holds nowhere.
+                // A comparison that reads out of bounds does not hold.
                 Err(super::affine::IndexError::OutOfBounds) => return Ok(None),
                 Err(why) => return Err(why.into()),
             };
@@ -401,7 +414,7 @@ impl LoopLevel<'_> {
         if let Some(told) = &self.determined {
             match told.value(at) {
                 Ok(value) => (low, high) = (low.max(value), high.min(value)),
-                // What reads outside holds nowhere: the equation is asked once more.
+                // The equation is also a test, which fails if it reads out of bounds.
                 Err(super::affine::IndexError::OutOfBounds) => {}
                 Err(why) => return Err(why.into()),
             }
@@ -411,7 +424,8 @@ impl LoopLevel<'_> {
 }
 
 impl AffineComparison {
-    /// Takes from the range of index `k` what the comparison forbids; all indices but it are known.
+    /// Narrows the range of index `k` to the values that satisfy the comparison. All other indices
+    /// must be known.
     fn narrow(&self, k: usize, at: &[i64], low: &mut i128, high: &mut i128) {
         let (mut rest, mut own) = (self.constant, 0);
         for (j, c) in &self.coefficients {
@@ -436,7 +450,7 @@ impl AffineComparison {
     }
 }
 
-/// Which free indices equations with bound ones, or with data, tell.
+/// Returns the values of the free indices that equations with bound indices or data determine.
 fn determined_indices(
     names: &IndexTranslator<'_, '_>,
     space: &IndexSpace<'_>,
@@ -460,7 +474,7 @@ fn determined_indices(
     Ok(told)
 }
 
-/// In which order indices become known.
+/// The choice of the order of loops.
 struct LoopOrder<'o> {
     space: &'o IndexSpace<'o>,
     determined: &'o [Option<IndexExpr>],
@@ -469,13 +483,15 @@ struct LoopOrder<'o> {
 }
 
 impl LoopOrder<'_> {
+    /// Returns the indices in the order of their loops, outermost first.
     fn choose(&self) -> Vec<usize> {
         let n = self.space.extents.len();
         let looped: Vec<usize> = (0..n).filter(|k| !self.is_determined(*k) && !self.is_data_bounded(*k)).collect();
         let innermost = self.innermost(&looped);
         let mut order: Vec<usize> = looped.iter().copied().filter(|k| Some(*k) != innermost).collect();
         order.extend(innermost);
-        // What is told comes as soon as what tells it is known, and so does what is between bounds.
+        // An index that an equation or data-dependent bounds determine follows the last index that
+        // it depends on.
         let mut later: Vec<(usize, Vec<bool>)> = Vec::new();
         for k in (0..n).filter(|k| !looped.contains(k)) {
             later.push((k, self.dependences(k)));
@@ -494,7 +510,8 @@ impl LoopOrder<'_> {
         self.determined.get(k).is_some_and(Option::is_some)
     }
 
-    /// Is it a free index between bounds that bound ones tell, and none that are told themselves?
+    /// Returns whether `k` is a free index between data-dependent bounds that mention a bound
+    /// index. A free index in the bounds must have a loop that depends on no other.
     fn is_data_bounded(&self, k: usize) -> bool {
         if k >= self.space.free || self.is_determined(k) {
             return false;
@@ -506,7 +523,7 @@ impl LoopOrder<'_> {
         bound && by.iter().enumerate().all(|(j, m)| !m || first(j))
     }
 
-    /// The indices that tell one, by an equation or by bounds.
+    /// Marks the indices on which index `k` depends, by an equation or by bounds.
     fn dependences(&self, k: usize) -> Vec<bool> {
         match self.determined.get(k) {
             Some(Some(num)) => {
@@ -518,19 +535,19 @@ impl LoopOrder<'_> {
         }
     }
 
-    /// The indices in bounds of this one that data tell.
+    /// Marks the indices in the data-dependent bounds of index `k`.
     fn indices_in_bounds(&self, k: usize) -> Vec<bool> {
         let mut by = vec![false; self.space.extents.len()];
         self.tests.iter().filter_map(|t| t.data_bound(k)).for_each(|(_, rest)| rest.mark(&mut by));
         by
     }
 
-    /// The loop that is best inside: one over a free index, or the last over a bound one.
+    /// Returns the cheapest innermost loop: over a free index, or the last over a bound one.
     fn innermost(&self, looped: &[usize]) -> Option<usize> {
         let last = looped.last().copied().filter(|k| *k >= self.space.free);
         let free = looped.iter().copied().filter(|k| *k < self.space.free);
         let total: u64 = looped.iter().fold(1_u64, |t, k| t.saturating_mul(self.extent(*k)));
-        // Of equals the last.
+        // The last of equals wins.
         free.chain(last).min_by_key(|k| (self.cost(*k, total), std::cmp::Reverse(*k)))
     }
 
@@ -538,6 +555,7 @@ impl LoopOrder<'_> {
         self.space.extents.get(k).and_then(|n| u64::try_from(*n).ok()).unwrap_or(0)
     }
 
+    /// Estimates the cost of the nest with this innermost loop, in additions.
     fn cost(&self, k: usize, total: u64) -> u64 {
         let n = self.space.extents.len();
         let mentions = |mark: &dyn Fn(&mut [bool])| {
@@ -545,7 +563,7 @@ impl LoopOrder<'_> {
             mark(&mut found);
             found.get(k).copied().unwrap_or(false)
         };
-        // Another is between bounds that it tells.
+        // The bounds of another index depend on this one.
         if (0..n).any(|j| j != k && self.indices_in_bounds(j).get(k) == Some(&true)) {
             return u64::MAX;
         }

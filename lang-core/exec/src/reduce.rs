@@ -1,4 +1,4 @@
-//! **Reductions** other than sums. Terms are combined in order, as the evaluator combines them.
+//! **Reductions** other than sums. Combines the terms in order, as the evaluator does.
 
 use super::affine::IndexTranslator;
 use super::nest::{IndexSpace, RowNest};
@@ -10,10 +10,11 @@ use lang_ir::value::IrValue;
 use lang_runtime::Value as Computed;
 use lang_syntax::ops::Scalar;
 
-/// The accumulator of a reduction, and the index of the chosen term.
+/// The accumulator of a reduction, with the place of the chosen term.
 pub(super) type ReductionState = Option<(IrValue, i64)>;
 
 impl RunState<'_> {
+    /// Computes a product, minimum, maximum, `argmin` or `argmax`.
     pub(super) fn reduce<T: TensorElement>(
         &self,
         shape: &StatementExtents,
@@ -62,7 +63,7 @@ impl RunState<'_> {
                 _ => Err(RunError::Internal("a reduction")),
             }
         };
-        // Where it is computed and there is no term.
+        // The predicate selects the elements to write, also those without terms.
         let space = IndexSpace { extents: shape.extents.clone(), free, pred: &r.pred, needs_indices: false };
         RowNest::new(self, &space, &[shape.element_offset()])?.visit(self, &mut |row| {
             row.for_each_piece(&mut |first, count| {
@@ -81,6 +82,7 @@ impl RunState<'_> {
     }
 }
 
+/// Converts a value of the interpreter to a value of the forms.
 fn to_form_value(value: &Computed) -> Option<IrValue> {
     Some(match value {
         Computed::F64(x) => IrValue::F64(*x),
@@ -91,6 +93,7 @@ fn to_form_value(value: &Computed) -> Option<IrValue> {
     })
 }
 
+/// Converts a value of the forms to a value of the interpreter.
 fn to_interp_value(value: &IrValue) -> Option<Computed> {
     Some(match value {
         IrValue::F64(x) => Computed::F64(*x),

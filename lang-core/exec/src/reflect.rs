@@ -1,4 +1,4 @@
-//! **Reflection of function values.** Reads function values of a run as static knowledge
+//! **Reflection of function values.** Splits function values of a run into static knowledge
 //! ([`lang_ir::applied`]) and the sizes and data that they hold. The interpreter uses it to
 //! compile the application of an operator or an expression.
 
@@ -17,11 +17,11 @@ use lang_sizes::predicate::{Atom, LocalId, Poly};
 use lang_types::tree::{TypedBody, TypedExpr, TypedId};
 use lang_types::ty::Type;
 
-/// Functions that hold more functions than this, one in another, are left to the interpreter: a program can make one
-/// of each result of the last.
+/// The maximum number of functions in the values of one request. The interpreter evaluates a
+/// request with more, because a program can build a new function from each result of the last.
 const MAX_FUNCTIONS: usize = 64;
 
-/// The result of reading.
+/// An application or expression, split into static knowledge, sizes and data.
 pub struct ReflectedRequest {
     /// The static part, independent of the data.
     pub applied: RuntimeRequest,
@@ -32,16 +32,16 @@ pub struct ReflectedRequest {
 }
 
 impl ReflectedRequest {
-    /// Returns whether these arguments are all that was read.
+    /// Returns whether the data are exactly these arguments, and nothing else was read.
     pub(crate) fn has_only(&self, arguments: &[Value]) -> bool {
         self.sizes.is_empty() && self.applied.globals.is_empty() && self.data.len() == arguments.len()
     }
 }
 
-/// The reason why the interpreter must evaluate a value.
+/// The reason why the interpreter must evaluate a request.
 #[derive(Clone, Debug)]
 pub enum ReflectError {
-    /// A derivative is in progress around it, by dual numbers.
+    /// It contains dual numbers of a derivative in progress.
     HoldsDual,
     /// It has no compiled form.
     Unsupported(NoCoreFormReason),
@@ -49,7 +49,7 @@ pub enum ReflectError {
 
 type ReflectResult<T> = std::result::Result<T, ReflectError>;
 
-/// The queries of the reader about bodies and the run.
+/// The reader's queries about bodies and the run.
 pub trait BodyQueries {
     /// Returns the locals that an expression reads and does not bind ([`free`]).
     fn free_locals(&self, body: &Arc<TypedBody>, of: TypedId) -> Arc<[LocalId]>;
@@ -87,12 +87,12 @@ pub fn reflect(asked: &OffloadRequest<'_>, texts: &dyn BodyQueries) -> ReflectRe
             RequestSite::Expression { scope: reader.scope(code, frame.types(), read)?, node: *node }
         }
     };
-    // The functions of top-level `let`s mention others.
+    // Functions in top-level `let`s may mention further `let`s.
     let mut outer = RequestReader { globals: std::mem::take(&mut reader.globals), ..RequestReader::new(texts) };
     let (mut globals, mut next) = (Vec::new(), 0);
     while let Some((name, ty)) = outer.globals.get(next).cloned() {
         next += 1;
-        // One that has no value fails where it is used.
+        // A `let` without a value fails at its use.
         if let Some(value) = texts.global_value(&name) {
             globals.push((name, ty, outer.reflect_value(&value)?));
         }
@@ -103,12 +103,14 @@ pub fn reflect(asked: &OffloadRequest<'_>, texts: &dyn BodyQueries) -> ReflectRe
     Ok(ReflectedRequest { applied: RuntimeRequest { site, globals }, sizes, data })
 }
 
+/// The reader of one request, with the sizes and data that it has collected.
 struct RequestReader<'t> {
     texts: &'t dyn BodyQueries,
     sizes: Vec<i64>,
     data: Vec<Value>,
-    /// The top-level `let`s that are mentioned.
+    /// The top-level `let`s with functions that the request mentions.
     globals: Vec<(GlobalName, Type)>,
+    /// The number of functions so far.
     functions: usize,
 }
 
@@ -117,7 +119,7 @@ impl<'t> RequestReader<'t> {
         Self { texts, sizes: Vec::new(), data: Vec::new(), globals: Vec::new(), functions: 0 }
     }
 
-    /// Notes what an expression mentions.
+    /// Records the top-level `let`s that an expression mentions.
     fn record_mentioned(&mut self, body: &Arc<TypedBody>, of: TypedId) {
         for mentioned in &*self.texts.mentioned_globals(body, of) {
             if !self.globals.iter().any(|(name, _)| *name == mentioned.0) {
@@ -126,6 +128,7 @@ impl<'t> RequestReader<'t> {
         }
     }
 
+    /// Reads the operator of a derivative, and the function that it applies to.
     fn operator(&mut self, derived: &DerivedFunction) -> ReflectResult<DerivativeOperator> {
         let place = derived.site();
         let known: Vec<(LocalId, Value)> = place.sizes().iter().map(|(l, n)| (*l, Value::I64(*n))).collect();
@@ -143,6 +146,7 @@ impl<'t> RequestReader<'t> {
         })
     }
 
+    /// Reads the locals of a scope, in the order sizes, integers, other data, functions.
     fn scope<'v>(
         &mut self,
         code: &RunnableBody,
@@ -171,6 +175,7 @@ impl<'t> RequestReader<'t> {
         Ok(CaptureScope { item_body: text, types, locals: known })
     }
 
+    /// Reads a value of a local, an argument or a top-level `let`.
     fn reflect_value(&mut self, value: &Value) -> ReflectResult<StaticShape> {
         Ok(match value {
             Value::I64(_) => {
@@ -203,6 +208,7 @@ impl<'t> RequestReader<'t> {
         })
     }
 
+    /// Reads a function value.
     fn function(&mut self, function: &FunctionValue) -> ReflectResult<FunctionShape> {
         self.functions += 1;
         if self.functions > MAX_FUNCTIONS {
@@ -228,19 +234,20 @@ impl<'t> RequestReader<'t> {
                 FunctionValue::Scalar(function) => FunctionShape::Scalar(*function),
                 FunctionValue::Ctor(tag) => FunctionShape::Constructor(tag.index),
                 FunctionValue::Derived(derived) => FunctionShape::Operator(self.operator(derived)?),
-                // It belongs to a rule that the interpreter evaluates.
+                // A tangent belongs to a rule, which the interpreter evaluates.
                 FunctionValue::Tangent(_) => return Err(ReflectError::HoldsDual),
             })
         })
     }
 
-    /// Type arguments, each extent in them a size of its own.
+    /// Reads type arguments. Each extent in them becomes a size of its own.
     fn types(&mut self, types: &[RuntimeType]) -> ReflectResult<TypeArgs> {
         let mut extents = 0;
         let types = types.iter().map(|t| self.type_argument(t, &mut extents)).collect::<ReflectResult<_>>()?;
         Ok(TypeArgs { args: types, extent_count: extents })
     }
 
+    /// Reads a type argument, and counts its extents.
     fn type_argument(&mut self, ty: &RuntimeType, extents: &mut u32) -> ReflectResult<Type> {
         lang_base::ensure_sufficient_stack(|| {
             Ok(match ty {
@@ -266,7 +273,7 @@ impl<'t> RequestReader<'t> {
     }
 }
 
-/// Is there a function in the value? What varies is refused.
+/// Returns whether the value contains a function. Refuses dual numbers.
 fn holds_function(value: &Value) -> ReflectResult<bool> {
     let found = find_in_value(value, |part| match part {
         Value::Fun(_) => Some(Ok(true)),

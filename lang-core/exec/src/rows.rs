@@ -1,14 +1,14 @@
-//! **Row operations**: the inner loops, over elements that are contiguous or the same for all
-//! steps. Elements with other strides are gathered first, in pieces that fit the cache.
+//! **Row operations**: the inner loops, over elements that are contiguous or equal for all steps.
+//! They gather elements with other strides first, in pieces that fit the cache.
 
 use super::RunError;
 use super::nest::LoopRow;
 use super::tensor::TensorElement;
 
-/// So many steps are made at a time.
+/// The number of steps of a piece.
 const PIECE_LENGTH: usize = 1024;
 
-/// So many steps are done without asking whether the run is to end; a multiple of that.
+/// The number of steps between two polls of the interrupt flag, a multiple of that of a piece.
 const POLL_INTERVAL: usize = 64 * PIECE_LENGTH;
 
 const OUT_OF_BOUNDS: RunError = RunError::Internal("an element out of bounds");
@@ -95,7 +95,7 @@ impl LoopRow<'_> {
         Ok(())
     }
 
-    /// Returns the piece of the place with this number.
+    /// Returns the piece of the operand with this number; the result has number 0.
     pub(super) fn piece(&self, nth: usize, first: usize, count: usize) -> RowPiece<'_> {
         if let Some(list) = self.offset_lists.get(nth) {
             return RowPiece::Listed(list.get(first..first.saturating_add(count)).unwrap_or_default());
@@ -107,8 +107,8 @@ impl LoopRow<'_> {
     }
 }
 
-/// Changes each element of the result by the value at its step; `None` where a change has no value. Where all steps
-/// are at one element it is changed step by step.
+/// Updates each element of the result by the value at its step; `None` if an update has no value.
+/// If all steps are at one element, they update it in order.
 fn update_each<T: Copy, X>(
     out: &mut [T],
     at: RowPiece<'_>,
@@ -157,7 +157,7 @@ fn update_each<T: Copy, X>(
     }
 }
 
-/// The same with what always has a value.
+/// Updates each element as [`change`] does, by a function that always has a value.
 fn update_each_total<T: Copy, X>(
     out: &mut [T],
     at: RowPiece<'_>,

@@ -1,6 +1,8 @@
-//! **Fast path for scalar functions.** Applies if all inputs and results of a function are scalars
-//! and one kernel computes it. A call is then a direct call of its code, without lookups, checks or
-//! allocations. For an operator, the result is cached by the operator's place and its operand
+//! **Fast path for scalar functions.** It applies if all inputs and results of a function are
+//! scalars and one kernel computes it. A call runs that code directly, without lookups, checks or
+//! allocations.
+//!
+//! A cache maps an operator, by its place and operand, to the function that it produced
 //! ([`Known`]).
 
 use std::cell::RefCell;
@@ -20,25 +22,25 @@ use lang_sizes::predicate::Atom;
 use lang_syntax::ops::Scalar;
 use lang_types::tree::{TypedBody, TypedId};
 
-/// A function of scalars.
+/// A function of scalars whose code is called directly.
 pub(crate) struct ScalarRoutine {
     code: Arc<dyn KernelCode>,
-    /// The kinds of its arguments.
+    /// The types of the arguments.
     params: Vec<Scalar>,
-    /// For each place of the kernel the argument that stands there.
+    /// For each place of the kernel with memory, the argument that it holds, if any.
     place_arguments: Vec<Option<usize>>,
-    /// The arguments that are integers of the kernel.
+    /// The arguments that are integers of the kernel, in their order.
     integers: Vec<usize>,
-    /// Integers among the arguments that indices are made of: larger ones are not understood.
+    /// The integer arguments that indices mention; the fast path declines larger ones.
     index_arguments: Vec<usize>,
-    /// For each part of the result the place where it is found.
+    /// For each part of the result, its type and its place.
     outputs: Vec<(Scalar, usize)>,
-    /// Is the result a tuple of them?
+    /// Whether the result is a tuple of the parts.
     is_tuple: bool,
 }
 
 impl Executable {
-    /// Returns the program as a function of this many scalars, if it is one.
+    /// Returns the executable as a function of this many scalars, if it is one.
     pub(super) fn scalar_function(&self, arguments: usize) -> Option<ScalarRoutine> {
         let ssa = &self.ssa;
         if !(ssa.sizes.is_empty() && ssa.needs.is_empty()) {
@@ -111,7 +113,8 @@ impl Executable {
 }
 
 impl ScalarRoutine {
-    /// Calls the function; `None` if the arguments do not have its types.
+    /// Calls the function. Returns `None` if the arguments have other types, or if an integer
+    /// exceeds the bound for indices.
     pub(crate) fn call(&self, arguments: &[Value], interrupt: &AtomicBool) -> Option<Result<Value, KernelInterrupted>> {
         let fits = |(value, kind): (&Value, &Scalar)| scalar_type_of(value) == Some(*kind);
         if arguments.len() != self.params.len() || !arguments.iter().zip(&self.params).all(fits) {
@@ -143,6 +146,7 @@ impl ScalarRoutine {
     }
 }
 
+/// Returns the type of a number or truth value.
 fn scalar_type_of(value: &Value) -> Option<Scalar> {
     Some(match value {
         Value::F64(_) => Scalar::F64,
@@ -153,7 +157,7 @@ fn scalar_type_of(value: &Value) -> Option<Scalar> {
     })
 }
 
-/// A number as the first bytes of a word in memory.
+/// Returns the word in memory whose first bytes are those of a number.
 fn to_word(value: &Value) -> Option<u64> {
     let mut word = [0; 8];
     let of = |word: &mut [u8; 8], bytes: &[u8]| {
@@ -170,6 +174,7 @@ fn to_word(value: &Value) -> Option<u64> {
     Some(u64::from_ne_bytes(word))
 }
 
+/// Returns the number in the first bytes of a word.
 fn from_word(kind: Scalar, word: u64) -> Value {
     let [a, b, c, d, ..] = word.to_ne_bytes();
     match kind {
@@ -180,7 +185,7 @@ fn from_word(kind: Scalar, word: u64) -> Value {
     }
 }
 
-/// Operators hold operators no deeper than this, one in another, for what they make to be known.
+/// The maximum nesting of operators in the operand of a cached operator.
 const MAX_NESTING: usize = 8;
 
 /// A cache of the scalar functions that operators produced, by the body and the node of the
@@ -188,9 +193,9 @@ const MAX_NESTING: usize = 8;
 #[derive(Default)]
 pub(crate) struct ScalarFunctionCache(RefCell<BTreeMap<(usize, TypedId), CachedFunction>>);
 
-/// What an operator was applied to last.
+/// The function that an operator produced last.
 struct CachedFunction {
-    /// Holds the body, so that its place in memory tells which it is.
+    /// The body, kept alive because its address is part of the key.
     _body: Arc<TypedBody>,
     function: Value,
     result: Arc<ScalarRoutine>,
@@ -222,12 +227,12 @@ fn operator_key(derived: &DerivedFunction) -> (usize, TypedId) {
     (Arc::as_ptr(derived.site().code().body()).addr(), derived.site().node())
 }
 
-/// Is there nothing about where it stands that differs from run to run?
+/// Returns whether the operator captures no sizes or types, which may differ between runs.
 fn captures_nothing(derived: &DerivedFunction) -> bool {
     derived.site().sizes().is_empty() && derived.site().types().is_empty()
 }
 
-/// Are they one function, which holds no data?
+/// Returns whether two function values are the same function and capture no data.
 fn is_same_function(a: &FunctionValue, b: &FunctionValue, deepest: usize) -> bool {
     let is_plain = |of: &RuntimeInstance| of.types.is_empty() && of.sizes.is_empty();
     match (a, b) {

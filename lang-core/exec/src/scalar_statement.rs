@@ -24,7 +24,7 @@ impl RunState<'_> {
         test.holds_in_bounds(&mut vec![0; names.slots])
     }
 
-    /// Returns the element of an access without indices.
+    /// Returns the element of an access in a statement without indices.
     pub(super) fn scalar_element<T: TensorElement>(&self, of: &TensorAccess) -> Result<T, RunError> {
         if of.at.is_empty() {
             let items = self.tensor(of.var).and_then(Tensor::items::<T>);

@@ -1,5 +1,5 @@
-//! **Sorting** along the last axis. Reals and integers are sorted together with their positions;
-//! truth values are partitioned in one pass each.
+//! **Sorting** along the last axis. Sorts reals and integers together with their positions, and
+//! partitions truth values in two passes.
 
 use std::cmp::Ordering;
 
@@ -10,24 +10,25 @@ use super::{RunError, RunState};
 use lang_ir::argsort::Argsort;
 use lang_syntax::ops::Scalar;
 
-/// So many elements are sorted between two looks at whether the run is to end.
+/// The number of elements sorted between two polls of the interrupt flag. A longer row is sorted in
+/// runs of this length, which are then merged.
 const SORTED_RUN: usize = 1 << 20;
 
 /// Returns the bytes that sorting rows of `count` elements needs, beside its keys and its result.
 pub(super) fn sorting_bytes(count: u64) -> u64 {
     let pairs = count.saturating_mul(u64::try_from(size_of::<(f64, i64)>()).unwrap_or(u64::MAX));
-    // What is merged is there twice.
+    // Merging needs a second buffer.
     if usize::try_from(count).is_ok_and(|count| count <= SORTED_RUN) { pairs } else { pairs.saturating_mul(2) }
 }
 
 /// Elements with their positions.
 type KeyedPositions<K> = Vec<(K, i64)>;
 
-/// What has an order.
+/// A type of sorting keys. NaN comes after all numbers.
 trait SortKey: TensorElement {
     fn compare_keys(self, other: Self) -> Ordering;
 
-    /// The positions of a row, by way of pairs.
+    /// Computes the sorted positions of a row. `pairs` is a buffer.
     fn sort_positions(
         run: &RunState<'_>,
         keys: &[Self],
@@ -40,7 +41,8 @@ trait SortKey: TensorElement {
             let begin = pairs.len();
             let first = i64::try_from(nth.saturating_mul(SORTED_RUN)).unwrap_or(i64::MAX);
             pairs.extend(part.iter().copied().zip(first..));
-            // By the positions, too, those that are equal stay in their order, and no memory is taken for that.
+            // Ties compare by position. So an unstable sort, which allocates nothing, keeps the
+            // order of equal elements.
             let order = |a: &(Self, i64), b: &(Self, i64)| a.0.compare_keys(b.0).then(a.1.cmp(&b.1));
             pairs.get_mut(begin..).unwrap_or_default().sort_unstable_by(order);
         }
@@ -64,6 +66,7 @@ trait SortKey: TensorElement {
     }
 }
 
+/// Merges two sorted runs.
 fn merge_runs<K: SortKey>(
     run: &RunState<'_>,
     mut left: &[(K, i64)],
@@ -107,7 +110,7 @@ impl SortKey for i64 {
     }
 }
 
-/// Those that hold come first.
+/// True elements come first.
 impl SortKey for bool {
     fn compare_keys(self, other: Self) -> Ordering {
         other.cmp(&self)
@@ -161,7 +164,7 @@ impl RunState<'_> {
         Ok(room.finish())
     }
 
-    /// For which tuples of the other indices the order is computed, if not for all.
+    /// Returns for each row whether it is sorted, or `None` if all are.
     fn sorted_rows(&self, shape: &StatementExtents, o: &Argsort) -> Result<Option<TensorBuilder<bool>>, RunError> {
         if o.pred.is_true() {
             return Ok(None);

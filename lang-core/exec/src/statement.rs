@@ -10,18 +10,18 @@ use lang_runtime::memory::{AllocationError, MAX_EXTENT};
 use lang_sizes::predicate::{Poly, Pred};
 use lang_syntax::ops::Scalar;
 
-/// So many steps of a check are asked together.
+/// The number of steps of a check that are evaluated together.
 const CHECK_BATCH: usize = 512;
 
 pub(super) const NO_ELEMENTS: RunError = RunError::Internal("the elements of an operand");
 
-/// The extents of a statement.
+/// The extents of a statement, as the lengths of axes and as integers.
 pub(super) struct StatementExtents {
     pub(super) dims: Vec<usize>,
     pub(super) extents: Vec<i64>,
 }
 
-/// Calls a generic function for a scalar.
+/// Calls a generic function at the type of a scalar.
 macro_rules! at_scalar {
     ($scalar:expr, $t:ident => $call:expr) => {
         match $scalar {
@@ -69,7 +69,7 @@ struct ContractionTerms<'s> {
 }
 
 impl RunState<'_> {
-    /// Evaluates extents. Negative extents count as 0, and so does an extent that reads out of
+    /// Evaluates extents. A negative extent counts as 0. So does an extent that reads out of
     /// bounds, because no element of that array is read.
     pub(super) fn extents(&self, dims: &[Poly]) -> Result<Vec<i64>, RunError> {
         let names = IndexTranslator::new(self, &[]);
@@ -107,7 +107,7 @@ impl RunState<'_> {
             return Ok(());
         }
         let mut extents = self.extents(&check.dims)?;
-        // What does not depend on an index is asked once.
+        // A check needs one test along an index that it does not mention.
         for idle in program.unused_indices.get(c as usize).into_iter().flatten() {
             extents.get_mut(*idle).into_iter().for_each(|extent| *extent = (*extent).min(1));
         }
@@ -144,7 +144,8 @@ impl RunState<'_> {
         })
     }
 
-    /// Does a predicate hold at so many steps of an index? It stands where it stood after that.
+    /// Returns whether a predicate holds at `count` values of an index, tested one by one. Restores
+    /// the index.
     fn holds_one_by_one(
         &self,
         p: &Test<'_>,
@@ -174,7 +175,7 @@ impl RunState<'_> {
         self.poll()?;
         let shape = self.shape(&stmt.dims)?;
         let scalar = stmt.scalar.unwrap_or(Scalar::F64);
-        // Index expressions of what is never visited may have no value.
+        // The index expressions of a statement without elements may have no value.
         if shape.dims.contains(&0) && !matches!(stmt.rhs, Rhs::Call { .. } | Rhs::Loop(..)) {
             return shape.zeros(self, scalar);
         }
@@ -215,7 +216,8 @@ impl RunState<'_> {
         self.contract::<T>(shape, ContractionTerms { bound: &[], pred, neg: false, factors: std::slice::from_ref(of) })
     }
 
-    /// The value of an index expression at every index: where a place would be.
+    /// Evaluates an index expression at every index. The loop nest computes it like the offset of
+    /// an operand.
     fn evaluate_index(&self, shape: &StatementExtents, p: &Poly) -> Result<Tensor, RunError> {
         let mut room = TensorBuilder::filled(self, shape.dims.clone(), 0_i64)?;
         let value = IndexTranslator::new(self, &shape.extents).index_expr(p)?;
@@ -284,7 +286,8 @@ impl RunState<'_> {
         }
         if let ([tensor], [own, place], true) = (tensors.as_slice(), places.as_slice(), terms.is_view())
             && let Some(view) = tensor.view_at(&shape.dims, own, place)
-            // A view of little would keep all of it, and what is changed in place would be copied for it.
+            // A view of a small part would keep the whole buffer alive, and an update in place
+            // would have to copy the buffer.
             && 2 * view.count() >= tensor.count()
         {
             return Ok(view);
@@ -324,14 +327,14 @@ impl RunState<'_> {
 }
 
 impl ContractionTerms<'_> {
-    /// Does it compute nothing?
+    /// Returns whether the contraction computes nothing, so that its value is a view.
     fn is_view(self) -> bool {
         self.bound.is_empty() && self.pred.is_true() && !self.neg
     }
 }
 
 impl Tensor {
-    /// The elements at these places, if they lie here as they would in a buffer of their own.
+    /// Returns a view of the elements at these offsets, if their strides are those of a new buffer.
     fn view_at(&self, dims: &[usize], own: &IndexExpr, place: &IndexExpr) -> Option<Self> {
         if !place.is_affine() {
             return None;
@@ -347,15 +350,15 @@ impl Tensor {
     }
 }
 
-/// Elements that are sums in the making.
+/// The accumulators of the sums of a tensor.
 struct SumAccumulators<T: TensorElement> {
     sums: TensorBuilder<T>,
-    /// Which have terms, where not all do.
+    /// Whether each element has a term; `None` if all have.
     has_term: Option<TensorBuilder<bool>>,
 }
 
 impl<T: TensorElement> SumAccumulators<T> {
-    /// `whole`: every element has a term.
+    /// Allocates the accumulators. If `all_have_terms`, every element has a term.
     fn new(run: &RunState<'_>, shape: &StatementExtents, whole: bool) -> Result<Self, RunError> {
         let room = TensorBuilder::filled(run, shape.dims.clone(), T::NEUTRAL)?;
         let marked = !whole && T::HAS_SIGNED_ZERO;
@@ -363,7 +366,7 @@ impl<T: TensorElement> SumAccumulators<T> {
         Ok(Self { sums: room, has_term: seen })
     }
 
-    /// These elements have terms.
+    /// Marks these elements as having terms.
     fn mark_terms(&mut self, at: rows::RowPiece) -> Result<(), RunError> {
         match &mut self.has_term {
             Some(seen) => rows::set(&mut seen.items, at, true),
@@ -371,6 +374,8 @@ impl<T: TensorElement> SumAccumulators<T> {
         }
     }
 
+    /// Returns the sums, negated if `neg`. An element without terms becomes zero, because the
+    /// accumulators of reals begin at -0.
     fn finish(mut self, neg: bool) -> Tensor {
         if neg {
             self.sums.items.iter_mut().for_each(|x| *x = x.negated());

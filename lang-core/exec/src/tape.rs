@@ -1,5 +1,5 @@
-//! **Tape of a loop.** Keeps a value of each iteration: in one array if all have the same extents,
-//! else one tensor for each.
+//! **Tape of a loop.** Records a value of each iteration: in one array if all have the same
+//! extents, else as one tensor for each.
 
 use super::statement::at_scalar;
 use super::tensor::{Tensor, TensorBuilder, TensorElement};
@@ -10,19 +10,19 @@ use lang_syntax::ops::Scalar;
 
 const BROKEN: RunError = RunError::Internal("the tape of a loop");
 
-/// The values kept, one for each iteration.
+/// The recorded values, one for each iteration.
 pub(super) enum LoopTape {
-    /// None yet; the expected number, if it is known.
+    /// No value yet; contains the expected number of values, if it is known.
     Empty(Option<usize>),
     /// Values of equal extents in one array.
     Contiguous(ContiguousTape),
     /// One tensor for each iteration.
     Separate(Vec<Tensor>),
-    /// The whole array, after it was read.
+    /// The array of all values, after its first read.
     Finished(Tensor),
 }
 
-/// Arrays of equal extents, contiguous in one buffer.
+/// Values of equal extents, contiguous in one buffer.
 pub(super) struct ContiguousTape {
     dims: Vec<usize>,
     kind: Scalar,
@@ -32,6 +32,7 @@ pub(super) struct ContiguousTape {
 }
 
 impl ContiguousTape {
+    /// Appends a value; reserves memory for the expected number of values.
     fn push<T: TensorElement>(&mut self, run: &RunState<'_>, tensor: &Tensor, expected: usize) -> Result<(), RunError> {
         let more = tensor.items::<T>().ok_or(BROKEN)?;
         let none = Store::Bool(Vec::new());
@@ -88,7 +89,7 @@ impl LoopTape {
         Ok(())
     }
 
-    /// Those of each iteration.
+    /// Removes all values, and returns one tensor for each iteration.
     fn take_entries(&mut self) -> Result<Vec<Tensor>, RunError> {
         match std::mem::replace(self, Self::Empty(None)) {
             Self::Empty(_) => Ok(Vec::new()),
@@ -103,8 +104,8 @@ impl LoopTape {
         }
     }
 
-    /// Returns all values as an array of these extents, if they form one. If `again`, they will be
-    /// read once more and stay.
+    /// Returns all values as an array of these extents, if they form one. The values stay if
+    /// `has_more_readers`.
     pub(super) fn take_array(&mut self, dims: &[usize], again: bool) -> Option<Tensor> {
         if let Self::Contiguous(alike) = self {
             let (first, rest) = dims.split_first()?;
@@ -126,7 +127,7 @@ impl LoopTape {
         (whole.dims == dims).then_some(whole)
     }
 
-    /// Copies the values behind these first indices, one after the other.
+    /// Copies the values to these first indices of the target, one after the other.
     pub(super) fn copy_to<T: TensorElement>(&self, room: &mut TensorBuilder<T>, at: &[usize]) -> Result<(), RunError> {
         let mut place = at.to_vec();
         let mut put = |t: usize, dims: &[usize], items: &[T]| {

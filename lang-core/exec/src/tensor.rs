@@ -129,15 +129,14 @@ impl Tensor {
         if let TensorStorage::Membership(relation) = &self.storage { Some(relation) } else { None }
     }
 
-    /// Returns the slice behind the first `indexed` indices; `at` is the position of its first
-    /// element.
+    /// Returns the slice at the first `indexed` indices; `at` is the position of its first element.
     pub(super) fn slice_at(&self, indexed: usize, at: usize) -> Option<Self> {
         let dims = self.dims.get(indexed..)?.to_vec();
         let part = Self { dims, start: self.start.checked_add(at)?, storage: self.storage.clone() };
         (at.checked_add(part.count())? <= self.count()).then_some(part)
     }
 
-    /// Returns the elements from a position on, with other extents.
+    /// Returns a view with other extents, whose first element is at this position.
     pub(super) fn view(&self, dims: &[usize], at: usize) -> Option<Self> {
         let start = self.start.checked_add(at)?;
         let view = Self { dims: dims.to_vec(), start, storage: self.storage.clone() };
@@ -162,7 +161,7 @@ pub(super) fn strides(dims: &[usize]) -> Vec<i64> {
     strides
 }
 
-/// So many elements are written without asking whether the run is to end.
+/// The number of elements written between two polls of the interrupt flag.
 const POLL_INTERVAL: usize = 1 << 20;
 
 /// A tensor under construction, charged to the run.
@@ -172,8 +171,8 @@ pub(super) struct TensorBuilder<T: TensorElement> {
     charge: MemoryCharge,
 }
 
-/// A buffer that was never completed, as after an interrupt, returns to the pool as that of an
-/// array does.
+/// Returns the buffer of an unfinished tensor to the pool, as that of a dropped array. A run leaves
+/// one after an interrupt.
 impl<T: TensorElement> Drop for TensorBuilder<T> {
     fn drop(&mut self) {
         buffer_pool::recycle(T::make_store(std::mem::take(&mut self.items)));
@@ -211,7 +210,7 @@ impl<T: TensorElement> TensorBuilder<T> {
         }
     }
 
-    /// Room that an array left.
+    /// Takes the buffer of a dropped array from the pool, if it has one.
     fn from_pool(run: &RunState<'_>, dims: &[usize], count: usize) -> Result<Option<Self>, RunError> {
         let Some(items) = buffer_pool::take_buffer::<T>(count) else { return Ok(None) };
         let bytes = items.capacity().saturating_mul(size_of::<T>());
@@ -246,6 +245,7 @@ impl<T: TensorElement> TensorBuilder<T> {
         Ok(room)
     }
 
+    /// Returns the finished tensor.
     pub(super) fn finish(mut self) -> Tensor {
         let (dims, items) = (std::mem::take(&mut self.dims), std::mem::take(&mut self.items));
         let buffer = Buffer { store: T::make_store(items), charge: std::mem::take(&mut self.charge) };
@@ -266,7 +266,7 @@ pub(super) trait TensorElement: UnboxedElement + PartialEq {
     fn times(self, other: Self) -> Self;
     fn negated(self) -> Self;
     fn constant(c: Constant) -> Option<Self>;
-    /// Returns a scalar function of two arguments.
+    /// Returns a scalar function of two arguments, if this type has it.
     fn scalar_function(f: ScalarFn) -> Option<fn(Self, Self) -> Self>;
 }
 
@@ -318,7 +318,7 @@ impl TensorElement for i64 {
     }
 }
 
-/// Addition is "or".
+/// Addition is "or", and multiplication is "and".
 impl TensorElement for bool {
     const ZERO: Self = false;
     const NEUTRAL: Self = false;

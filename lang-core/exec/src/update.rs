@@ -1,4 +1,4 @@
-//! **Updates**, in place if the updated tensor has no later use.
+//! **Updates** of elements, in place if the updated tensor has no later use.
 
 use super::affine::{IndexExpr, IndexTranslator};
 use super::nest::{IndexSpace, RowNest};
@@ -17,6 +17,7 @@ impl RunState<'_> {
         tensor.ok_or(RunError::Internal("a statement"))
     }
 
+    /// Stores or adds values at indices of a tensor.
     pub(super) fn update<T: TensorElement>(
         &mut self,
         k: u32,
@@ -28,7 +29,7 @@ impl RunState<'_> {
         };
         let (outer, free) = (*batch as usize, shape.dims.len());
         let mut extents = shape.extents.clone();
-        // The axes below the batch have no indices here.
+        // The axes below the batch have no loops, because the update computes their indices.
         extents.iter_mut().skip(outer).for_each(|n| *n = 1);
         extents.extend(self.extents(bound)?);
         let apart = strides(&shape.dims);
@@ -67,7 +68,7 @@ impl RunState<'_> {
         Ok(room.finish())
     }
 
-    /// What is read, as a tensor of this shape.
+    /// Returns the elements of an access as a tensor of this shape.
     fn read_as<T: TensorElement>(&self, shape: &StatementExtents, of: &TensorAccess) -> Result<Tensor, RunError> {
         let own = StatementExtents { dims: shape.dims.clone(), extents: shape.extents.clone() };
         self.read_where::<T>(own, &Pred::truth(), of)

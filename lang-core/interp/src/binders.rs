@@ -235,7 +235,9 @@ impl<'i> Interp<'i> {
         };
         match extents.observed.get(depth) {
             Some(seen) if *seen == n => Ok(()),
-            Some(seen) => Err(at.fail(ErrorCode::E0501, format!("a part has {n} elements, but the first part has {seen}"))),
+            Some(seen) => {
+                Err(at.fail(ErrorCode::E0501, format!("a part has {n} elements, but the first part has {seen}")))
+            }
             None => {
                 extents.observed.push(n);
                 Ok(())

@@ -140,7 +140,9 @@ impl Interp<'_> {
             };
             return Ok(none);
         }
-        let primals = primals.finish(x.dims()).ok_or_else(|| at.internal_error("the elements of an array have different kinds"))?;
+        let primals = primals
+            .finish(x.dims())
+            .ok_or_else(|| at.internal_error("the elements of an array have different kinds"))?;
         let order = self.sort(at, &primals, false)?;
         if !values {
             return Ok(order);

@@ -231,16 +231,19 @@ impl<'a> Interp<'a> {
     }
 
     pub(super) fn make_array(&self, at: FailureSite<'_>, array: Option<Array>) -> InterpResult {
-        array.map(Value::Array).ok_or_else(|| at.internal_error("the number of elements does not match the shape of an array"))
+        array
+            .map(Value::Array)
+            .ok_or_else(|| at.internal_error("the number of elements does not match the shape of an array"))
     }
 
     pub(super) fn push_part(&self, at: FailureSite<'_>, builder: &mut ArrayBuilder, value: Value) -> InterpResult<()> {
         let nth = builder.part_count();
         builder.push(&self.memory, value).map_err(|e| match e {
             BuildError::TooLarge(e) => at.allocation_failure(&e),
-            BuildError::Ragged(found, first) => {
-                at.fail(ErrorCode::E0501, format!("element {nth} has shape {found:?}, but the first element has shape {first:?}"))
-            }
+            BuildError::Ragged(found, first) => at.fail(
+                ErrorCode::E0501,
+                format!("element {nth} has shape {found:?}, but the first element has shape {first:?}"),
+            ),
             BuildError::Mixed => at.internal_error("the elements of an array have different kinds"),
         })
     }
@@ -314,7 +317,9 @@ impl<'a> Interp<'a> {
     ) -> InterpResult<Arc<ConstructorTag>> {
         if !self.tags.contains_key(ty) {
             let info = self.program.type_info(ty).ok_or_else(|| erroneous_item_failure(at, ty))?;
-            let TypeInfoBody::Sum(ctors) = &info.body else { return Err(at.internal_error("the type is not a sum type")) };
+            let TypeInfoBody::Sum(ctors) = &info.body else {
+                return Err(at.internal_error("the type is not a sum type"));
+            };
             let tag = |(i, c): (usize, &lang_types::type_info::CtorInfo)| {
                 let index = u32::try_from(i).unwrap_or(u32::MAX);
                 Arc::new(ConstructorTag { ty: ty.clone(), index, name: c.name.clone(), arity: c.args.len() })
@@ -424,8 +429,7 @@ impl<'a> Interp<'a> {
     fn with_call_depth(&mut self, at: FailureSite<'_>, body: impl FnOnce(&mut Self) -> InterpResult) -> InterpResult {
         self.poll_interrupt(at)?;
         if self.call_depth >= self.limits.max_calls {
-            let mut failure =
-                at.fail(ErrorCode::E0506, format!("more than {} nested calls", self.limits.max_calls));
+            let mut failure = at.fail(ErrorCode::E0506, format!("more than {} nested calls", self.limits.max_calls));
             failure.help = Some("write the recursion as a `loop` or a `fold`, or make it shallower".to_owned());
             return Err(failure);
         }
@@ -438,7 +442,9 @@ impl<'a> Interp<'a> {
     /// Applies a function value.
     #[inline(never)]
     pub(super) fn apply(&mut self, at: FailureSite<'_>, function: &Value, args: Vec<Value>) -> InterpResult {
-        let Value::Fun(function) = function else { return Err(at.internal_error("the called value is not a function")) };
+        let Value::Fun(function) = function else {
+            return Err(at.internal_error("the called value is not a function"));
+        };
         match &**function {
             FunctionValue::Def(name, instance) => self.call_def(at, name, instance.clone(), args),
             FunctionValue::Builtin(builtin) => self.call_builtin(at, *builtin, args),
@@ -472,7 +478,9 @@ impl<'a> Interp<'a> {
     #[inline(never)]
     pub(super) fn make_closure(&self, c: &Arc<RunnableBody>, f: &LocalFrame, id: TypedId) -> InterpResult {
         let at = c.site(c.body.nodes[id].span);
-        let TypedExpr::Lambda(lambda) = &c.body.nodes[id].kind else { return Err(at.internal_error("the expression is not a lambda")) };
+        let TypedExpr::Lambda(lambda) = &c.body.nodes[id].kind else {
+            return Err(at.internal_error("the expression is not a lambda"));
+        };
         let value = |l| f.get(l).cloned().ok_or_else(|| at.internal_error("a captured local has no value"));
         let captured = lambda.captures.iter().map(|l| value(*l)).collect::<InterpResult<_>>()?;
         let captured = self.make_components(at, captured)?;

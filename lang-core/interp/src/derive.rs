@@ -132,7 +132,9 @@ impl<'i> Interp<'i> {
         }
         let beside = beside.unwrap_or_else(Value::unit);
         let point = EvaluationPoint { args: &args, wrt: &d.wrt };
-        let [function] = d.function.values() else { return Err(at.internal_error("a derivative operator has no function")) };
+        let [function] = d.function.values() else {
+            return Err(at.internal_error("a derivative operator has no function"));
+        };
         let function = &mut |this: &mut Self, args: Vec<Value>| this.apply(at, function, args);
         ensure_sufficient_stack(|| match d.operator {
             Grad => Ok(self.value_and_gradient(at, function, point)?.1),

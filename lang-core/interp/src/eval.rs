@@ -447,7 +447,8 @@ impl Interp<'_> {
         let mut values: Vec<Option<Value>> = vec![None; fields.len()];
         for (k, e) in fields {
             let value = self.eval(c, f, *e)?;
-            *values.get_mut(*k as usize).ok_or_else(|| at.internal_error("the record type has no such field"))? = Some(value);
+            *values.get_mut(*k as usize).ok_or_else(|| at.internal_error("the record type has no such field"))? =
+                Some(value);
         }
         let values: Option<Vec<_>> = values.into_iter().collect();
         match (values, c.field_names(id)) {
@@ -555,9 +556,9 @@ impl Interp<'_> {
     /// Returns the value of a top-level `let`. Fails with E0512 if it has not run.
     #[inline(never)]
     pub(super) fn global_value(&self, at: FailureSite<'_>, name: &GlobalName) -> InterpResult {
-        self.program
-            .global(name)
-            .ok_or_else(|| at.fail(ErrorCode::E0512, format!("`{name}` has no value yet, because its `let` has not run")))
+        self.program.global(name).ok_or_else(|| {
+            at.fail(ErrorCode::E0512, format!("`{name}` has no value yet, because its `let` has not run"))
+        })
     }
 
     #[inline(never)]

@@ -157,7 +157,8 @@ impl Interp<'_> {
                 }
                 (Value::Data(a), Value::Data(b)) if a.tag() != b.tag() => {
                     let (a, b) = (&a.tag().name, &b.tag().name);
-                    let message = format!("a tangent with constructor `{b}` does not fit a value with constructor `{a}`");
+                    let message =
+                        format!("a tangent with constructor `{b}` does not fit a value with constructor `{a}`");
                     return Err(at.fail(ErrorCode::E0501, message));
                 }
                 (Value::Tuple(_), Value::Tuple(_)) | (Value::Data(_), Value::Data(_)) => {

@@ -268,7 +268,9 @@ impl Interp<'_> {
             pending.push(match (&u.target, subs) {
                 (_, Some((subscripts, subs))) => PendingUpdate::Index(subscripts, subs, value),
                 (TypedUpdateTarget::Proj(k), _) => PendingUpdate::Proj(*k, value),
-                (TypedUpdateTarget::Index(_), None) => return Err(at.internal_error("an index update has no subscripts")),
+                (TypedUpdateTarget::Index(_), None) => {
+                    return Err(at.internal_error("an index update has no subscripts"));
+                }
             });
         }
         let mut value = match early {
@@ -332,7 +334,8 @@ impl Interp<'_> {
         if let Value::Array(v) = &new
             && v.dims() != selection.dims().as_slice()
         {
-            let message = format!("a value of shape {:?} does not fit a slice of shape {:?}", v.dims(), selection.dims());
+            let message =
+                format!("a value of shape {:?} does not fit a slice of shape {:?}", v.dims(), selection.dims());
             return Err(at.fail(ErrorCode::E0501, message));
         }
         if add && self.traps_nan {
@@ -453,7 +456,9 @@ impl Interp<'_> {
             Value::Record(r) => (Some(r.names.clone()), take_fields(r)),
             _ => return Err(at.internal_error("the updated value has no components")),
         };
-        let slot = place.and_then(|k| parts.get_mut(k)).ok_or_else(|| at.internal_error("the updated value has no such component"))?;
+        let slot = place
+            .and_then(|k| parts.get_mut(k))
+            .ok_or_else(|| at.internal_error("the updated value has no such component"))?;
         if let Some(new) = new {
             *slot = if add {
                 let old = std::mem::replace(slot, Value::Bool(false));

@@ -94,7 +94,8 @@ impl Interp<'_> {
             }
             TypedForm::Plot(form) => {
                 let values = self.eval_all(c, f, args)?;
-                let figure = Figure::new(form, values).ok_or_else(|| at.internal_error("the data of a plot have the wrong type"))?;
+                let figure = Figure::new(form, values)
+                    .ok_or_else(|| at.internal_error("the data of a plot have the wrong type"))?;
                 self.host.plot(&c.item, node.span, &figure).map_err(|why| refusal_failure(at, why))?;
                 Ok(Value::unit())
             }
@@ -116,7 +117,9 @@ impl Interp<'_> {
         let at = c.site(node.span);
         let values = self.eval_all(c, f, args)?;
         let dims = self.eval_relation_extents(at, f, &node.ty)?;
-        let Some(Value::Array(idx)) = values.first() else { return Err(at.internal_error("a relation has no index tuples")) };
+        let Some(Value::Array(idx)) = values.first() else {
+            return Err(at.internal_error("a relation has no index tuples"));
+        };
         let flat = idx.i64s().ok_or_else(|| at.internal_error("the index tuples are not integers"))?;
         if idx.dims().get(1).is_some_and(|k| *k != dims.len()) {
             return Err(at.internal_error("the index tuples do not have the length of the relation"));

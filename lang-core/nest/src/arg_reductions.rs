@@ -40,12 +40,12 @@ pub(super) fn reuse_arg_reductions(ssa: &SsaFunction) -> Option<SsaFunction> {
     Some(made)
 }
 
-/// Where the greatest or least element that a statement is can be found, if another statement tells.
+/// Returns the arg-reduction that locates the extreme element of a statement, if there is one.
 fn locating_arg_reduction(ssa: &SsaFunction, stmt: &Statement) -> Option<(StmtId, SsaReduction)> {
     let Rhs::Reduce(of) = &stmt.rhs else { return None };
     let chooser = of.reducer.arg_reducer().filter(|_| !of.reducer.is_arg_reduction())?;
     let real = matches!(stmt.scalar, Some(Scalar::F64 | Scalar::F32));
-    // Other terms would need memory to be read again.
+    // Other terms would need memory for the second read.
     let is_input = matches!(ssa.stmts.get(of.operand.var.0 as usize)?.rhs, Rhs::Input(_));
     let ([extent], true, true) = (of.bound.as_slice(), real && is_input, of.pred.is_true() && of.filter.is_true())
     else {

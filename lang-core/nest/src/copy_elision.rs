@@ -27,10 +27,10 @@ pub(super) fn elide_copies(
     }
 }
 
-/// What reads what in a kernel.
+/// The reads of a kernel.
 struct KernelReads<'r> {
     ssa: &'r SsaFunction,
-    /// What nodes set. Anything else is written where it is read.
+    /// The variables that nodes set. Others are inlined or inputs.
     assigned: &'r HashSet<StmtId>,
 }
 
@@ -39,7 +39,7 @@ impl KernelReads<'_> {
         match node {
             NestNode::Loop(NestLoop { index, is_sequential: true, body, .. }) if assigns(body, of.1) => {
                 let number = index.clone();
-                // What reads it outside, or asks for it, needs it there.
+                // Readers outside this loop, or other than assignments, need the copy.
                 if all.is_some() && self.count_element_reads(body, of.1) == all && self.can_elide(body, of, &number) {
                     replace_copy(body, of);
                 }
@@ -51,8 +51,8 @@ impl KernelReads<'_> {
         }
     }
 
-    /// How often what is set is made of elements of it; `None` if it is read in another way too: by an index, a range, a
-    /// question, a product of matrices.
+    /// Counts the assignments' reads of a variable. Returns `None` if an index, a bound, a
+    /// predicate or a matrix product reads it too.
     fn count_element_reads(&self, body: &[NestNode], var: StmtId) -> Option<usize> {
         let (mut elements, mut all) = (0, 0);
         for node in body {
@@ -67,7 +67,8 @@ impl KernelReads<'_> {
         (elements == all).then_some(all)
     }
 
-    /// Is the state set behind all that reads the copy, or right there?
+    /// Returns whether the assignment to the state follows all reads of the copy, or is in the same
+    /// node.
     fn can_elide(&self, body: &[NestNode], (state, copy, axis): &StateCopy, number: &Index) -> bool {
         let Some(place) = body.iter().position(|node| assigns(std::slice::from_ref(node), *state)) else {
             return false;
@@ -88,7 +89,8 @@ impl KernelReads<'_> {
             && self.can_elide_in_node(here, (*state, *copy, *axis))
     }
 
-    /// The same in the node that sets the state: the copy is read beside it alone, at the same element, not after it.
+    /// Returns the same for the node that sets the state. Beside that assignment, and not after it,
+    /// the copy may be read at the same element.
     fn can_elide_in_node(&self, node: &NestNode, (state, copy, axis): StateCopy) -> bool {
         let NestNode::Loop(NestLoop { body, .. }) = node else { return false };
         let Some(place) = body.iter().position(|node| matches!(node, NestNode::Assign(set) if set.var == state)) else {

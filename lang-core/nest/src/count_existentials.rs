@@ -35,11 +35,12 @@ pub(super) fn count_existentials(ssa: &SsaFunction) -> Option<SsaFunction> {
 struct ExistentialCounting {
     ssa: SsaFunction,
     one: Option<StmtId>,
-    /// What is counted already: extents, how many of them are the statement's, and of what.
+    /// The existing counts, by extents, number of free indices, and predicate.
     counts: HashMap<(Vec<Poly>, usize, Pred), StmtId>,
 }
 
-/// The indices that may stand in a predicate, with their extents: those of the statement, then of existentials around.
+/// The indices in scope of a predicate, with their extents: those of the statement, then those of
+/// enclosing existentials.
 type IndexScope = Vec<(Atom, Poly)>;
 
 impl ExistentialCounting {
@@ -75,7 +76,7 @@ impl ExistentialCounting {
         self.ssa.stmts.get_mut(k).into_iter().for_each(|slot| slot.rhs = stmt.rhs.clone());
     }
 
-    /// The predicate with what can be counted in it, if there is any.
+    /// Replaces the existentials in a predicate by counts; `None` if nothing changes.
     fn rewrite_pred(&mut self, p: &Pred, scope: &IndexScope) -> Option<Pred> {
         match p {
             Pred::And(items) | Pred::Or(items) => {
@@ -92,7 +93,7 @@ impl ExistentialCounting {
     }
 
     fn rewrite_existential(&mut self, own: &Index, body: &Pred, wanted: bool, scope: &IndexScope) -> Option<Pred> {
-        // Of an existential within an existential all that both bind is counted.
+        // Nested existentials become one count over all their indices.
         let mut bound = vec![own.clone()];
         let mut body = body;
         while let Pred::Exists(inner, of, true) = body {
@@ -127,7 +128,8 @@ impl ExistentialCounting {
         Some(if wanted { Pred::less(&Poly::default(), &count) } else { Pred::equal(&count, &Poly::default()) })
     }
 
-    /// Is all that it reads there, and is one of the arrays computed for each tuple of these indices?
+    /// Returns whether all reads are in bounds, and one computed array has an element for each
+    /// tuple of these indices.
     fn is_computed_per_tuple(&self, p: &Pred, dims: &[Poly]) -> bool {
         let mut reads = Vec::new();
         let known = collect_pred_accesses(p, &mut reads);
@@ -140,8 +142,8 @@ impl ExistentialCounting {
             && reads.iter().all(|of| is_in_bounds(&self.ssa, dims, &Pred::truth(), of))
     }
 
-    /// How many tuples of the indices after the first ones it holds for. That has a meaning wherever what is read has one: no
-    /// check is asked for it, some of which may be about what is made with it.
+    /// Returns the number of tuples of the bound indices that satisfy the predicate. The count
+    /// needs no checks: it is defined wherever its operands are, and some checks may depend on it.
     fn satisfying_count(&mut self, dims: Vec<Poly>, free: usize, pred: Pred) -> Option<StmtId> {
         let key = (dims, free, pred);
         if let Some(var) = self.counts.get(&key).copied() {
@@ -178,7 +180,7 @@ fn has_existential(p: &Pred) -> bool {
     }
 }
 
-/// What a predicate without existentials reads; false if it asks a relation.
+/// Collects the reads of a predicate. Returns false if it contains a relation or an existential.
 fn collect_pred_accesses(p: &Pred, found: &mut Vec<TensorAccess>) -> bool {
     let mut known = true;
     match p {
@@ -197,7 +199,7 @@ fn collect_pred_accesses(p: &Pred, found: &mut Vec<TensorAccess>) -> bool {
 }
 
 fn collect_poly_accesses(p: &Poly, found: &mut Vec<TensorAccess>) {
-    // Atoms inside atoms come too.
+    // `for_each_atom` also visits nested atoms.
     p.for_each_atom(&mut |a| {
         if let Atom::Read(x, _, at) = a
             && let Some(var) = StmtId::from_local(*x)
@@ -290,7 +292,8 @@ mod tests {
 
     #[test]
     fn others_stay() {
-        // Given data, fewer truth values than tuples, an element that may be outside, extents that an index tells.
+        // Input data, fewer truth values than tuples, an element out of bounds, an extent that
+        // depends on an index.
         check(
             "any j < m: i0 == X2[j]",
             expect![[r#"

@@ -21,7 +21,8 @@
 //! Compiled code reads another element in place of one out of bounds; the results are discarded,
 //! because the final check fails. A `while` loop also ends at the first failed check, because it
 //! might not terminate otherwise. The interpreter then reports which check failed. As separate
-//! steps such loops would fail late, so they are left unchanged in that case (`in_order`).
+//! steps such loops would fail late, so they are left unchanged in that case
+//! (`schedule_with_fallback`).
 
 use std::sync::Arc;
 
@@ -56,22 +57,22 @@ pub(super) fn defer_checks(ssa: &SsaFunction, steps: &[Arc<SsaLoop>]) -> Option<
     (!all.is_empty()).then_some((made, all))
 }
 
-/// A loop in the making.
+/// A loop under construction.
 struct CheckDeferral {
     body: SsaFunction,
     args: Vec<LoopArg>,
-    /// What is wrong where not all is so.
+    /// The failure to report if a check fails.
     failure: Arc<CheckFailure>,
 }
 
 impl CheckDeferral {
-    /// The loop without the checks of its body that cannot be asked before it, if there are any.
+    /// Drops the checks of the body that cannot be hoisted; `None` if there are none.
     fn new(of: &SsaLoop) -> Option<Self> {
         let body = &*of.body;
         let mut asked: Vec<u32> = body.stmts.iter().flat_map(|stmt| &stmt.needs).chain(&body.needs).copied().collect();
         asked.sort_unstable();
         asked.dedup();
-        // Of a loop that data end they would be asked for iterations that there are not.
+        // Hoisted checks of a `while` loop would cover iterations that never run.
         let endless = matches!(of.trip_count, LoopTripCount::While(_));
         asked.retain(|c| endless || body.checks.get(*c as usize).is_some_and(|check| is_loop_dependent(of, check)));
         let checks: Vec<&RuntimeCheck> = asked.iter().filter_map(|c| body.checks.get(*c as usize)).collect();
@@ -89,7 +90,7 @@ impl CheckDeferral {
         Some(made)
     }
 
-    /// Carries whether all checks held, in the last input.
+    /// Carries the conjunction of all checks so far, as the last input.
     fn carry_conjunction(&mut self, checks: &[&RuntimeCheck]) -> Option<()> {
         let leaf = TypeLeaf { path: Vec::new(), dims: Vec::new(), scalar: Some(Scalar::Bool) };
         let k = u32::try_from(self.body.inputs.len()).ok()?;
@@ -112,13 +113,13 @@ impl CheckDeferral {
         }
         let yes = self.push_stmt(Scalar::Bool, Rhs::Constant(Constant::Bool(true)))?;
         let after = self.guarded_truth(Pred::all(all), yes)?;
-        // What it begins with is known where the loop is put.
+        // The initial value is a placeholder until the loop is in its function.
         let next = self.push_output(leaf, after)?;
         self.args.push(LoopArg::Carried { init: scalar_access(before), next });
         Some(())
     }
 
-    /// A loop that goes on while this input holds ends where a check failed, too.
+    /// Ends a `while` loop also at the first failed check. The input `k` is its condition.
     fn end_at_failure(&mut self, k: u32) -> Option<()> {
         let LoopArg::Carried { init, next } = self.args.get(k as usize)?.clone() else { return None };
         let fine = self.body.outputs.last()?.1;
@@ -129,7 +130,7 @@ impl CheckDeferral {
         Some(())
     }
 
-    /// A truth value where the predicate holds.
+    /// Adds a truth value that is `of` if the predicate holds, and false otherwise.
     fn guarded_truth(&mut self, pred: Pred, of: StmtId) -> Option<StmtId> {
         self.push_stmt(
             Scalar::Bool,
@@ -146,7 +147,8 @@ impl CheckDeferral {
         u32::try_from(self.body.outputs.len() - 1).ok()
     }
 
-    /// Puts it where the loop was, of which nothing is read that failed.
+    /// Replaces the loop in its function. All statements that read its results need the final
+    /// check.
     fn replace_loop(mut self, of: &Arc<SsaLoop>, ssa: &mut SsaFunction) -> Option<Arc<SsaLoop>> {
         let yes = push_stmt(ssa, Vec::new(), Scalar::Bool, Rhs::Constant(Constant::Bool(true)))?;
         let number = u32::try_from(self.args.len()).ok()?.checked_sub(1)?;
@@ -172,7 +174,7 @@ impl CheckDeferral {
     }
 }
 
-/// Does a check ask for what the loop carries or computes?
+/// Returns whether a check depends on values that the loop carries or computes.
 fn is_loop_dependent(of: &SsaLoop, check: &RuntimeCheck) -> bool {
     let is_carried = |k: u32| matches!(of.args.get(k as usize), Some(LoopArg::Carried { .. }));
     let mut late = false;

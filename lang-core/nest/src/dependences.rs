@@ -81,7 +81,7 @@ impl PendingStmt {
         self.open_indices().filter(move |k| *k < before)
     }
 
-    /// It is a product of matrices, if nothing else is known of its indices.
+    /// Marks the item as a matrix product, if all its indices are still open.
     fn set_matrix_product(&mut self, product: RecognisedProduct) {
         if self.indices.iter().any(|p| *p != IndexState::Open) {
             return;
@@ -123,7 +123,7 @@ impl FunctionFacts {
                 continue;
             }
             let mut item = pending_stmt(ssa, var, stmt);
-            // What is done apart has loops of its own.
+            // Hoisted gathers must be complete before, because they have loops of their own.
             item.prerequisites
                 .extend(item.reads.iter().map(|read| read.var).filter(|v| prepared.hoisted_gathers.contains(&v.0)));
             if let Some(product) = prepared.matrix_products.get(&var).filter(|_| item.fits_kernel) {
@@ -149,7 +149,7 @@ impl FunctionFacts {
         let mut kept: HashSet<StmtId> = ssa.outputs.iter().map(|(_, v)| *v).collect();
         kept.extend(&self.final_check_reads);
         for (k, stmt) in ssa.stmts.iter().enumerate().rev() {
-            // One that is kept is run by itself.
+            // A statement that does not fit a kernel, or must be materialised, is a separate step.
             let alone = !is_kernel_stmt(ssa, stmt)
                 || is_trivial(&stmt.rhs) && u32::try_from(k).is_ok_and(|k| kept.contains(&StmtId(k)));
             let mut keep = |v: StmtId| kept.extend([v]);
@@ -163,8 +163,9 @@ impl FunctionFacts {
     }
 }
 
-/// The statements, each behind those it reads: one of those behind all others right before what reads it first. Those of
-/// a loop are side by side, in its order.
+/// Sorts the statements so that each follows those that it reads. An operand with a higher number
+/// directly precedes its first reader. The statements of a flattened loop are adjacent, in the
+/// order of the loop.
 fn dependence_order(prepared: &Prepared) -> Vec<StmtId> {
     let ssa = &*prepared.ssa;
     let mut order = Vec::new();
@@ -259,7 +260,7 @@ pub(super) fn pending_stmt(ssa: &SsaFunction, var: StmtId, stmt: &Statement) -> 
     }
 }
 
-/// Indices of the elements that equations with bound indices or with data tell.
+/// Solves equations for the free indices whose values depend on bound indices or on data.
 fn solve_indices(pred: &Pred, free: usize, indices: &mut [IndexState]) {
     for k in 0..free {
         let Some(value) = pred.solve_for(&statement_index(k, &Poly::default()).atom()) else { continue };
@@ -282,7 +283,7 @@ fn solve_indices(pred: &Pred, free: usize, indices: &mut [IndexState]) {
     }
 }
 
-/// What an access reads: of what is written where it is read, what that reads.
+/// Collects the reads of an access. An inlined statement contributes its own reads.
 fn collect_access_reads(ssa: &SsaFunction, of: &TensorAccess, found: &mut Vec<TensorAccess>, needs: &mut Vec<u32>) {
     of.at.iter().for_each(|p| collect_poly_reads(ssa, p, found, needs));
     match ssa.stmts.get(of.var.0 as usize) {
@@ -297,7 +298,7 @@ fn collect_access_reads(ssa: &SsaFunction, of: &TensorAccess, found: &mut Vec<Te
 }
 
 fn collect_poly_reads(ssa: &SsaFunction, p: &Poly, found: &mut Vec<TensorAccess>, needs: &mut Vec<u32>) {
-    // Atoms inside atoms come too.
+    // `for_each_atom` also visits nested atoms.
     p.for_each_atom(&mut |a| {
         if let Atom::Read(x, _, at) = a
             && let Some(var) = StmtId::from_local(*x)
@@ -331,7 +332,7 @@ pub(super) fn is_kernel_stmt(ssa: &SsaFunction, stmt: &Statement) -> bool {
     stmt.rhs.for_each_pred(&mut |p| {
         p.visit(&mut |p| p.for_each_atom(&mut |a| known &= is_evaluable(a)), &mut |_| {});
     });
-    // Whatever is read has elements.
+    // Every operand must have elements.
     stmt.rhs.for_each_operand(&mut |v| plain &= ssa.stmts.get(v.0 as usize).is_some_and(|s| s.scalar.is_some()));
     plain
         && known
@@ -346,7 +347,8 @@ pub(super) fn is_kernel_stmt(ssa: &SsaFunction, stmt: &Statement) -> bool {
                     }
                     other => matches!(other, Some(Scalar::F64 | Scalar::F32)),
                 };
-                // Of several bound indices another order of loops would choose another of equals.
+                // With several bound indices, another loop order would choose another of equal
+                // elements.
                 let fits = if r.reducer.is_arg_reduction() { r.bound.len() == 1 } else { r.pred.is_true() };
                 fits && number && !r.bound.iter().any(has_reads)
             }
@@ -354,7 +356,8 @@ pub(super) fn is_kernel_stmt(ssa: &SsaFunction, stmt: &Statement) -> bool {
         }
 }
 
-/// Has a reduction a term wherever its checks hold? What an integer one begins with is no value of none.
+/// Returns whether the reduction has a term wherever its checks hold. An empty integer reduction
+/// would leave the initial accumulator, which is not its defined value.
 fn is_never_empty(ssa: &SsaFunction, stmt: &Statement, of: &SsaReduction) -> bool {
     let mut known = index_context(ssa, &stmt.dims);
     let checks = stmt.needs.iter().filter_map(|c| ssa.checks.get(*c as usize));
@@ -373,7 +376,7 @@ fn is_evaluable(a: &Atom) -> bool {
     !matches!(a, Atom::SizeParam(..) | Atom::Arg(..) | Atom::Meta(_) | Atom::Overflow)
 }
 
-/// No relation and no existential.
+/// Returns whether the predicate contains no relation and no existential.
 fn is_quantifier_free(p: &Pred) -> bool {
     match p {
         Pred::And(items) | Pred::Or(items) => items.iter().all(is_quantifier_free),

@@ -1,5 +1,5 @@
-//! **Driver of the scheduler.** Schedules all that runs of a function: its cases by size, the steps
-//! of each, and recursively the loop bodies that remain statements.
+//! **Driver of the scheduler.** Schedules a whole function: its cases by size, the steps of each,
+//! and recursively the bodies of loops that remain statements.
 
 use std::sync::Arc;
 
@@ -56,7 +56,7 @@ fn schedule_case(told: Pred, ssa: &Arc<SsaFunction>, callees: InlineCallees<'_>)
     made
 }
 
-/// Does nothing have memory for each iteration of a loop that data end?
+/// Returns whether no storage has an axis over the iterations of a `while` loop.
 fn has_no_while_storage(steps: &Schedule) -> bool {
     steps.steps.iter().all(|step| match step {
         Step::Kernel(kernel, _) => !kernel.storage.iter().any(|place| place.axes.iter().flatten().any(is_while_extent)),
@@ -64,7 +64,7 @@ fn has_no_while_storage(steps: &Schedule) -> bool {
     })
 }
 
-/// The watched loops that are steps, as they were.
+/// Returns the original form of each loop with deferred checks that is a separate step.
 fn deferred_loops_as_steps(prepared: &Prepared, all: &Schedule) -> Vec<Arc<SsaLoop>> {
     let is_step = |of: &Arc<SsaLoop>| {
         all.steps.iter().any(|step| {

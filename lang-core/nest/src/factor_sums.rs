@@ -62,12 +62,12 @@ pub(super) fn two_factor_sum(ssa: &SsaFunction, k: usize) -> Option<Statement> {
 
 struct SumFactoring {
     ssa: SsaFunction,
-    /// What is summed already: what, and along which axis.
+    /// The existing partial sums, by variable and axis.
     partial_sums: HashMap<(StmtId, usize), StmtId>,
 }
 
 impl SumFactoring {
-    /// The statement with one of its factors summed before.
+    /// Sums one factor of the statement first.
     fn factor_once(&mut self, of: &Statement) -> Option<Statement> {
         let Rhs::Contract { bound, pred: terms, neg, factors } = &of.rhs else { return None };
         let free = of.dims.len();
@@ -81,7 +81,7 @@ impl SumFactoring {
         let slot = rest.get_mut(nth)?;
         slot.at.remove(axis);
         slot.var = total;
-        // There is no term where there was none.
+        // An empty range of the removed index must still yield no term.
         let some = Pred::less(&Poly::default(), extent);
         let dims: Vec<Poly> = of.dims.iter().chain(bound).cloned().collect();
         let known = index_context(&self.ssa, &dims).implies(&some);
@@ -91,7 +91,8 @@ impl SumFactoring {
         Some(Statement { rhs, ..of.clone() })
     }
 
-    /// The factor that alone has this bound index, for all of an axis: which, the axis, and the index.
+    /// Finds the only factor with this bound index, if the index ranges over a whole axis of it.
+    /// Returns the position of the factor, the axis and the index.
     fn factorable_index(&self, of: &Statement, j: usize) -> Option<(usize, usize, usize)> {
         let Rhs::Contract { bound, pred: terms, factors, .. } = &of.rhs else { return None };
         let has = |p: &Poly| indices([p]).contains(&j);
@@ -106,7 +107,8 @@ impl SumFactoring {
         let source = self.ssa.stmts.get(factor.var.0 as usize).filter(|s| !is_trivial(&s.rhs))?;
         let axis = factor.at.iter().position(|p| as_index(p) == Some(j))?;
         let once = factor.at.iter().filter(|p| has(p)).count() == 1;
-        // All of its elements are wanted: every axis has an index that those before have not.
+        // Each axis must have a new index. Otherwise the partial sum would cover elements that the
+        // product does not read.
         let mut seen = indices([]);
         let all = factor.at.iter().all(|p| {
             let before = seen.len();
@@ -116,7 +118,7 @@ impl SumFactoring {
         (once && all && source.dims.get(axis) == Some(extent)).then_some((*nth, axis, j))
     }
 
-    /// The sum of a statement along an axis.
+    /// Returns the sum of a statement along an axis, and adds it if it does not exist.
     fn partial_sum(&mut self, var: StmtId, axis: usize) -> Option<StmtId> {
         if let Some(known) = self.partial_sums.get(&(var, axis)) {
             return Some(*known);

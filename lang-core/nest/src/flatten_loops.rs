@@ -1,11 +1,11 @@
 //! **Loop flattening.** A loop whose body consists of element-wise statements and reductions
-//! becomes statements of the enclosing function, with the iteration number as an additional index.
-//! So its statements can fuse with their surroundings, and their elements need no memory.
+//! becomes statements of the enclosing function. The iteration number is their additional index. So
+//! these statements can fuse with their surroundings, and their elements need no memory.
 //!
-//! A loop-carried value becomes a *state* without that index. It is set before the loop and again
-//! at the end of each iteration. The body reads a copy that is made at the start of each iteration.
-//! If `C` is carried from `I` with next value `N`, the state is `S[i] = I[i]`, then
-//! `S[i] = N[t, i]`, and the copy is `C[t, i] = S[i]`.
+//! A loop-carried value becomes a *state* without that index. Assignments before the loop and at
+//! the end of each iteration set the state. The body reads a copy, which the start of each
+//! iteration sets. Let `C` be carried from `I`, with the next value `N`. The state is first
+//! `S[i] = I[i]`, then `S[i] = N[t, i]`; the copy is `C[t, i] = S[i]`.
 //!
 //! The copies, the body and the states, and all that depends on them, are in one loop over `t`, in
 //! this order ([`Repeat`]). A value that is only added to becomes a sum ([`scatters`]).
@@ -26,7 +26,8 @@ use lang_ir::region::{LoopArg, LoopResult, LoopTripCount, SsaLoop};
 use lang_ir::ssa::{Addend, Rhs, SsaFunction, Statement, StmtId, TensorAccess, for_each_poly_read, statement_index};
 use lang_sizes::predicate::{Poly, Pred};
 
-/// Longer bodies stay functions of their own: which statements share loops takes time that grows faster than they do.
+/// The maximum length of a flattened body, because the time of loop fusion grows faster than the
+/// number of statements.
 const MAX_FLATTENED_STMTS: usize = 120;
 
 /// A loop-carried state.
@@ -85,7 +86,7 @@ pub(super) fn flatten_loops(
         if let Some((next, repeat)) = flatten_loop(before, &of, all.len(), endless) {
             bodies.push((count(before)..count(&next), part));
             made = Some(next);
-            // Where nothing is carried iterations have no order.
+            // The iterations of a loop without states have no order.
             all.extend((!repeat.states.is_empty()).then_some(repeat));
         }
     }
@@ -99,9 +100,9 @@ pub(super) fn flatten_loops(
     Some((made, all, bodies))
 }
 
-/// The function with the statements of a loop instead of its parts.
+/// Replaces the parts of a loop by the statements of its body.
 fn flatten_loop(ssa: &SsaFunction, of: &SsaLoop, nth: usize, endless: bool) -> Option<(SsaFunction, FlattenedLoop)> {
-    // No two of them have one extent, as they have no loop in common.
+    // Each `while` loop has its own extent, because two of them must not fuse.
     let extent = Poly::constant(i128::from(WHILE_EXTENT) + i128::try_from(nth).ok()?);
     let count = match &of.trip_count {
         LoopTripCount::Fixed(n) => Some(n).filter(|n| !has_reads(n) && indices([*n]).is_empty())?,
@@ -135,7 +136,8 @@ fn flatten_loop(ssa: &SsaFunction, of: &SsaLoop, nth: usize, endless: bool) -> O
     Some((repeated.splicer.ssa, repeated.flattened))
 }
 
-/// Is nothing wanted of a loop that data end but what it carries last? Checks would be asked for iterations that there are not.
+/// Returns whether a `while` loop has no checks and only its final values have readers. Checks
+/// would cover iterations that never run.
 fn has_only_final_values(ssa: &SsaFunction, of: &SsaLoop) -> bool {
     let parts = ssa.stmts.iter().filter_map(|stmt| match &stmt.rhs {
         Rhs::Loop(other, part) if **other == *of => Some(part),
@@ -144,19 +146,19 @@ fn has_only_final_values(ssa: &SsaFunction, of: &SsaLoop) -> bool {
     of.body.checks.is_empty() && parts.into_iter().all(|part| matches!(part, LoopResult::Final(_)))
 }
 
-/// A loop that is put into the function around it. The place has the indices of the batch and the number of the iteration; what
-/// depends on what is carried has all of them.
+/// A loop under splicing into the enclosing function. The place has the indices of the batch and
+/// the iteration number. Statements that depend on carried values keep all of them.
 struct LoopFlattening {
     splicer: Splicer,
     flattened: FlattenedLoop,
-    /// What is carried, as the body reads it, by the input.
+    /// The copies of the states that the body reads, by input.
     copies: HashMap<u32, TensorAccess>,
-    /// What is carried and only added to, by the input.
+    /// The scatter reductions, by input.
     scatter_reductions: HashMap<u32, ScatterReduction>,
 }
 
 impl LoopFlattening {
-    /// The states of what is carried, by the input.
+    /// Adds the states of the carried inputs, and returns them by input.
     fn add_states(&mut self, of: &SsaLoop, body: &SsaFunction) -> Option<HashMap<u32, StmtId>> {
         let mut states = HashMap::new();
         for ((k, arg), input) in (0..).zip(&of.args).zip(&body.inputs) {
@@ -167,7 +169,7 @@ impl LoopFlattening {
             }
             let dims: Vec<Poly> = of.batch.iter().cloned().chain(own).collect();
             let scalar = Some(input.leaf.scalar?);
-            // What it is made of is known when the body is there.
+            // The right-hand side is a placeholder until the body exists.
             let state =
                 self.splicer.push_stmt(Statement { dims, scalar, rhs: Rhs::Zero, needs: Vec::new(), name: None })?;
             states.insert(k, state);
@@ -175,9 +177,9 @@ impl LoopFlattening {
         Some(states)
     }
 
-    /// The statements of the body.
+    /// Adds the statements of the body.
     fn add_body(&mut self, of: &SsaLoop, body: &SsaFunction, states: &HashMap<u32, StmtId>) -> Option<()> {
-        // Copies come first, whichever statement reads the input.
+        // Copies precede the body, whichever statement reads the input.
         for ((k, _), input) in (0..).zip(&of.args).zip(&body.inputs) {
             let Some(state) = states.get(&k) else { continue };
             let copy = self.add_copy(of, *state)?;
@@ -221,7 +223,7 @@ impl LoopFlattening {
         Some(())
     }
 
-    /// What is carried, as the body reads it.
+    /// Adds the copy of a state that the body reads.
     fn add_copy(&mut self, of: &SsaLoop, state: StmtId) -> Option<TensorAccess> {
         let stmt = self.splicer.ssa.stmts.get(state.0 as usize)?;
         let (batch, own) = stmt.dims.split_at_checked(of.batch.len())?;
@@ -248,7 +250,7 @@ impl LoopFlattening {
         self.flattened.iteration_axis.insert(var, axis);
     }
 
-    /// States are what comes next, behind the body.
+    /// Assigns the next values to the states, after the body.
     fn assign_next_values(&mut self, of: &SsaLoop, body: &SsaFunction, states: &HashMap<u32, StmtId>) -> Option<()> {
         let (batch, outer) = (of.batch.len(), self.splicer.enclosing_extents.len());
         for (k, arg) in (0..).zip(&of.args) {
@@ -261,7 +263,7 @@ impl LoopFlattening {
             let own: Vec<Poly> =
                 (outer..outer + all - batch).map(|k| statement_index(k, &Poly::default()).value()).collect();
             let next = self.splicer.substitution.map_access_at(*output, own);
-            // The number of the iteration comes last.
+            // The iteration number becomes the last index.
             let values: Vec<Poly> = (0..=all)
                 .map(|k| match k {
                     k if k < batch => k,
@@ -287,7 +289,7 @@ impl LoopFlattening {
         Some(())
     }
 
-    /// What is read of the loop.
+    /// Rewrites the statements that read the loop's results.
     fn replace_parts(&mut self, of: &SsaLoop, body: &SsaFunction, states: &HashMap<u32, StmtId>) -> Option<()> {
         let (batch, outer) = (of.batch.len(), self.splicer.enclosing_extents.len());
         let mut whole = Vec::new();
@@ -348,7 +350,8 @@ impl LoopFlattening {
         Some(())
     }
 
-    /// What is carried, if a statement is this for every iteration: `[t == 0] · I + [t != 0] · N[t - 1]`.
+    /// Returns the copy of a state, if the statement contains the state of every iteration:
+    /// `[t == 0] · I + [t != 0] · N[t - 1]`.
     fn copy_for_scan(&self, of: &SsaLoop, body: &SsaFunction, stmt: &Statement) -> Option<&TensorAccess> {
         let batch = of.batch.len();
         let Rhs::Add(items) = &stmt.rhs else { return None };
@@ -382,7 +385,7 @@ impl LoopFlattening {
     }
 }
 
-/// What an element is that others only pass on.
+/// Returns the source of an element, through all views.
 fn through_views(ssa: &SsaFunction, of: &TensorAccess) -> TensorAccess {
     let mut of = of.clone();
     while let Some(Rhs::Contract { bound, pred, neg: false, factors }) =

@@ -1,5 +1,5 @@
 //! **Forwarding of views to loops.** A loop argument may only pass on another array, for example to
-//! each of a batch of loops. It is replaced by that array, so that the view need not be
+//! each of a batch of loops. The pass replaces it by that array, so that the view need not be
 //! materialised.
 //!
 //! ```text
@@ -51,7 +51,8 @@ fn forward_arg(ssa: &SsaFunction, arg: &LoopArg) -> LoopArg {
     LoopArg::Captured(of)
 }
 
-/// What a view has at these first indices, if that is all of another at some.
+/// Returns the source of a view at these first indices, if its other axes are whole axes of the
+/// source.
 fn view_source(ssa: &SsaFunction, of: &TensorAccess) -> Option<TensorAccess> {
     let stmt = ssa.stmts.get(of.var.0 as usize).filter(|stmt| stmt.needs.is_empty())?;
     let Rhs::Contract { bound, pred, neg: false, factors } = &stmt.rhs else { return None };

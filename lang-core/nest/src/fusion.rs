@@ -24,7 +24,7 @@ use lang_syntax::ops::Scalar;
 pub(super) struct NestBuilder {
     loop_count: u32,
     depth: usize,
-    /// What the sizes of the function are called.
+    /// The names of the function's sizes.
     size_names: Vec<Name>,
     /// Whether some statement could not be placed in a loop.
     pub(super) is_stuck: bool,
@@ -33,7 +33,7 @@ pub(super) struct NestBuilder {
 /// Members of a group by the statement, with the index that becomes the loop.
 type FusionGroup = HashMap<StmtId, usize>;
 
-/// What loops are called, by how deep they are.
+/// The names of loop indices by depth.
 const INDEX_NAMES: &[&str] = &["i", "j", "k", "l", "p", "q", "r", "s"];
 
 /// Returns the name of a loop index at this depth, different from the names of sizes.
@@ -62,7 +62,7 @@ impl NestBuilder {
         held: &HashSet<StmtId>,
     ) -> (Vec<PendingStmt>, Vec<PendingStmt>) {
         let mut members = best_group(rest, held, &matrix_product_axes(rest));
-        // What is put together for a product waits for it.
+        // The materialised factors of a product wait for the product.
         let first = rest.first().map(|item| item.var);
         for item in rest.iter().filter(|item| item.matrix_product.is_some()) {
             if !members.contains_key(&item.var) {
@@ -102,7 +102,7 @@ impl NestBuilder {
             let goes_on =
                 rest.iter().filter(along).find(|item| item.is_while_condition).and_then(while_condition_access);
             if is_while_extent(&extent) && goes_on.is_none() {
-                // Each iteration of a loop inside would have a truth value of its own.
+                // Each iteration of an inner loop would have a condition of its own.
                 self.is_stuck = true;
                 break;
             }
@@ -134,7 +134,7 @@ impl NestBuilder {
         nodes
     }
 
-    /// An element, within all its loops.
+    /// Builds the assignment of an element, inside all its loops.
     fn build_assignment(&mut self, ssa: &SsaFunction, item: &PendingStmt) -> Vec<NestNode> {
         let Some(stmt) = ssa.stmts.get(item.var.0 as usize) else { return Vec::new() };
         if let Some(product) = &item.matrix_product {
@@ -180,7 +180,7 @@ impl NestBuilder {
                 _ => {}
             }
         }
-        // What tells an index holds of it.
+        // The equation that determines an index holds by construction, so its conjunct is dropped.
         for (own, value) in &told {
             let (atom, value) = (own.atom(), poly(value));
             terms = Pred::all(terms.conjuncts().iter().filter(|p| **p != Pred::equal(&own.value(), &value)).cloned());
@@ -191,7 +191,7 @@ impl NestBuilder {
         if !terms.is_true() {
             inner = vec![NestNode::If(terms, inner)];
         }
-        // One that tells another is outside it.
+        // An index that the value of another one mentions must enclose it.
         let mut told: Vec<(Index, Poly)> = told.into_iter().map(|(own, value)| (own, poly(&value))).collect();
         while let Some(k) = told.iter().position(|(own, _)| !told.iter().any(|(_, v)| v.mentions(&own.atom()))) {
             let (index, value) = told.remove(k);
@@ -201,7 +201,7 @@ impl NestBuilder {
         nodes
     }
 
-    /// What a loop carries, before it.
+    /// Builds the initial value of a loop-carried state, before the loop.
     fn build_initial_state(&mut self, item: &PendingStmt, init: &TensorAccess) -> NestNode {
         let depth = self.depth;
         let mut loops = Vec::new();
@@ -226,7 +226,7 @@ impl NestBuilder {
             .fold(set, |body, index| NestNode::Loop(NestLoop::over_full_range(index, false, vec![body])))
     }
 
-    /// A product of matrices, within all loops around it.
+    /// Builds a matrix product, inside its enclosing loops.
     fn build_matrix_product(
         &mut self,
         ssa: &SsaFunction,
@@ -266,13 +266,13 @@ impl NestBuilder {
     }
 }
 
-/// An element that is another one.
+/// Returns a right-hand side that copies an element.
 fn copy_rhs(of: TensorAccess) -> Rhs {
     Rhs::Contract { bound: Vec::new(), pred: Pred::truth(), neg: false, factors: vec![of] }
 }
 
-/// What products of matrices read along indices of theirs, and the axes: where such an axis is that of the loop that sets
-/// it, all of it is kept, though the product would read it at once in loops of its own.
+/// Returns the axes along which matrix products read their factors. Fusion avoids loops over these
+/// axes, because a factor set in such a loop needs memory for the whole axis.
 fn matrix_product_axes(rest: &[PendingStmt]) -> HashSet<(StmtId, usize)> {
     let mut all = HashSet::new();
     for item in rest.iter().filter(|item| item.open_indices().next().is_some()) {
@@ -288,7 +288,7 @@ fn matrix_product_axes(rest: &[PendingStmt]) -> HashSet<(StmtId, usize)> {
     all
 }
 
-/// What the elements of a reduction are before it has terms, and where it is not computed.
+/// Initialises the accumulators of a reduction. Elements whose predicate is false become zero.
 fn fill_accumulators(ssa: &SsaFunction, item: &PendingStmt) -> Vec<NestNode> {
     let at = item.indices.iter().take(item.rank).map(|place| match place {
         IndexState::Loop(i) => Some(i.value()),
@@ -307,13 +307,13 @@ fn fill_accumulators(ssa: &SsaFunction, item: &PendingStmt) -> Vec<NestNode> {
     if r.pred.is_true() {
         return vec![nothing];
     }
-    // Such a one has all its indices by now.
+    // A guarded reduction has a loop for each of its own indices here.
     let values: Vec<Poly> = at.iter().flatten().cloned().collect();
     let pred = r.pred.map(&|p| substitute_indices(p, &values));
     vec![NestNode::Fill(item.var, at, zero), NestNode::If(pred, vec![nothing])]
 }
 
-/// The members of the group of the first item that is best.
+/// Chooses the index of the first item whose loop is best. Returns the group that shares this loop.
 fn best_group(rest: &[PendingStmt], held: &HashSet<StmtId>, back: &HashSet<(StmtId, usize)>) -> FusionGroup {
     let Some(first) = rest.first() else { return FusionGroup::new() };
     let some = first.loop_candidates().any(|x| !is_matrix_product_axis(back, first, x));
@@ -336,7 +336,8 @@ fn best_group(rest: &[PendingStmt], held: &HashSet<StmtId>, back: &HashSet<(Stmt
     best.map(|(_, members)| members).unwrap_or_default()
 }
 
-/// Takes out of a group what is of a loop that is not in it as a whole, and what then waits for that.
+/// Removes the statements of a flattened loop unless the group contains all of them. Then removes
+/// the members that read them.
 fn drop_incomplete_loops(rest: &[PendingStmt], members: &mut FusionGroup) {
     loop {
         let open = |item: &&PendingStmt| {
@@ -361,13 +362,15 @@ fn drop_incomplete_loops(rest: &[PendingStmt], members: &mut FusionGroup) {
     }
 }
 
-/// Is all of it kept along this axis? Not of what a loop has in its order.
+/// Returns whether a matrix product needs the whole axis. The axis over the iterations of a
+/// flattened loop is exempt.
 fn is_matrix_product_axis(back: &HashSet<(StmtId, usize)>, item: &PendingStmt, x: usize) -> bool {
     back.contains(&(item.var, x)) && item.flattened_loop.is_none_or(|(_, axis)| axis != x)
 }
 
-/// Of how many arrays that it reads and writes elements one after the other are far apart, within a loop over this index:
-/// it is the fastest, and there are others to run. What the loop sets itself has no such axis then.
+/// Counts the arrays with strided accesses in a loop over this index. An access is strided if the
+/// index is its fastest axis and another axis still needs a loop. Reads of arrays that the loop
+/// itself sets do not count.
 fn count_strided_arrays(item: &PendingStmt, x: usize, members: &FusionGroup) -> usize {
     let others: Vec<Atom> =
         item.open_indices().filter(|k| *k != x).map(|k| statement_index(k, &Poly::default()).atom()).collect();
@@ -381,7 +384,7 @@ fn count_strided_arrays(item: &PendingStmt, x: usize, members: &FusionGroup) -> 
     read + usize::from(item.flattened_loop.is_none() && is_far(&free))
 }
 
-/// Those that can share the loop over this index of the first.
+/// Returns the items that can share the loop over this index of the first item.
 fn fusion_group(
     rest: &[PendingStmt],
     of_first: usize,
@@ -398,7 +401,7 @@ fn fusion_group(
         let free_to_join =
             item.fits_kernel && !item.reads.iter().any(|r| waits(&r.var)) && !item.prerequisites.iter().any(unknown);
         let free_to_join = free_to_join && !item.state.as_ref().is_some_and(|state| waits(&state.copy.0));
-        // Of what the loop sets only what it set at this index, all of it.
+        // A member may read only elements that the current iteration sets.
         let joins = |x: &usize| {
             let own = statement_index(*x, &Poly::default()).value();
             item.reads.iter().all(|r| match (members.get(&r.var), by_var.get(&r.var)) {
@@ -406,18 +409,19 @@ fn fusion_group(
                 _ => true,
             })
         };
-        // What has nothing to do with the others and would be far apart has loops of its own.
+        // An independent item with strided accesses has loops of its own.
         let strange = |x: &usize| {
             let alone =
                 n > 0 && item.flattened_loop.is_none() && !item.reads.iter().any(|r| members.contains_key(&r.var));
             alone && count_strided_arrays(item, *x, &members) > 0
         };
-        // The loop over the terms of which one is chosen is shared with what sets these alone.
+        // Only the producers of its terms may share the loop of an arg-reduction.
         let alone = |x: &usize| {
             let chosen = item.is_arg_reduction_index(*x) && !item.reads.iter().any(|r| members.contains_key(&r.var));
             chosen || rest.first().is_some_and(|first| first.is_arg_reduction_index(of_first))
         };
-        // All of a loop that became statements go over their iterations together, and its state with its copy.
+        // The statements of a flattened loop share one loop over the iterations. A state and its
+        // copy share their other loops.
         let together = |x: &usize| {
             let in_order = |item: &PendingStmt, x: usize| item.flattened_loop.is_some_and(|(_, axis)| axis == x);
             let same = |other: &&PendingStmt| {
@@ -444,7 +448,7 @@ fn fusion_group(
     members
 }
 
-/// The truth value that a loop asks before each iteration, within the loops around that.
+/// Returns the access to the condition of a loop; `None` if some index of it has no loop yet.
 fn while_condition_access(item: &PendingStmt) -> Option<TensorAccess> {
     let value = |place: &IndexState| if let IndexState::Loop(i) = place { Some(i.value()) } else { None };
     let at = item.indices.get(..item.rank)?.iter().map(value).collect::<Option<_>>()?;

@@ -18,7 +18,7 @@ use super::rematerialise;
 use lang_ir::ssa::{Addend, Rhs, SsaFunction, Statement, StmtId, TensorAccess, statement_index};
 use lang_sizes::predicate::{Poly, Pred};
 
-/// What has fewer values of an index than this, as far as its extent tells, is no product of matrices.
+/// The minimum extent of each index of a matrix product, if the extent is constant.
 const MIN_GEMM_EXTENT: i128 = 4;
 
 /// A statement that is a matrix product.
@@ -56,7 +56,7 @@ struct ProductRecognition {
     ssa: SsaFunction,
 }
 
-/// What each conjunct of a predicate is asked of.
+/// The conjuncts of a guard, by the result or the factor that they restrict.
 struct GuardPartition {
     /// The result.
     result: Vec<Pred>,
@@ -64,7 +64,8 @@ struct GuardPartition {
 }
 
 impl ProductRecognition {
-    /// The statement as a product of matrices; it may become what only asks about one that is new.
+    /// Recognises a matrix product. If the result has a guard, the product becomes a new statement,
+    /// and this one applies the guard.
     fn recognise(&mut self, k: usize) -> Option<(StmtId, RecognisedProduct)> {
         let stmt = two_factor_sum(&self.ssa, k)?;
         let Rhs::Contract { bound, pred: terms, neg, factors } = &stmt.rhs else { return None };
@@ -98,7 +99,7 @@ impl ProductRecognition {
             *self.ssa.stmts.get_mut(k)? = stmt;
             return Some((var, found));
         }
-        // The product without the question, which stands behind.
+        // The new statement is the product without the guard of the result.
         let left = terms.conjuncts().iter().filter(|p| !asked.result.contains(p));
         let rhs = Rhs::Contract {
             bound: bound.clone(),
@@ -122,7 +123,8 @@ impl ProductRecognition {
         Some((whole, found))
     }
 
-    /// Where the elements of a factor are that has these indices of its own.
+    /// Returns the access to a strided factor, and materialises it if needed. `own` contains its
+    /// two indices of the matrix product.
     fn strided_factor(
         &mut self,
         extents: &[Poly],
@@ -138,7 +140,7 @@ impl ProductRecognition {
         if asked.is_empty() && !cheap && there && of.at.iter().all(strided) {
             return Some(of.clone());
         }
-        // Those around first; inside in the order in which it is read.
+        // The outer indices come first, then those of the matrix in the order of the access.
         let mut used = indices(&of.at);
         asked.iter().for_each(|p| used.extend(pred_indices(p)));
         let mut order: Vec<usize> = used.iter().copied().filter(|j| !own.contains(j)).collect();
@@ -172,21 +174,21 @@ impl ProductRecognition {
         };
         let dims: Vec<Poly> = order.iter().filter_map(|j| extents.get(*j).cloned()).collect();
         let at = order.iter().map(|j| statement_index(*j, &Poly::default()).value()).collect();
-        // Each product has its own: it lives no longer than the loops around.
+        // Each product has its own copy, which lives no longer than the enclosing loops.
         let var = StmtId(u32::try_from(self.ssa.stmts.len()).ok()?);
         self.ssa.stmts.push(Statement { dims, scalar: source.scalar, rhs, needs: source.needs.clone(), name: None });
         Some(TensorAccess { var, at })
     }
 }
 
-/// What a statement reads as elements.
+/// Returns the variables whose elements a statement reads.
 fn element_operands(stmt: &Statement) -> BTreeSet<StmtId> {
     let mut read = BTreeSet::new();
     stmt.rhs.for_each_access(&mut |a| read.extend([a.var]));
     read
 }
 
-/// What each conjunct is asked of; `None` if one is asked of no factor and not of the result.
+/// Partitions the conjuncts; `None` if one depends on all three indices.
 fn partition_guard(terms: &Pred, [m, n, k]: [usize; 3]) -> Option<GuardPartition> {
     let mut all = GuardPartition { result: Vec::new(), factors: [Vec::new(), Vec::new()] };
     for conjunct in terms.conjuncts() {

@@ -1,6 +1,6 @@
-//! **Hoisting of gathers and scatters** out of products. A factor that is read at data-dependent
-//! indices is gathered once for those indices, apart from the other indices of the product. Terms
-//! that are added at data-dependent indices are summed over the other indices first.
+//! **Hoisting of gathers and scatters** out of products. The pass gathers a factor with
+//! data-dependent subscripts once, outside the loops over the product's other indices. It sums the
+//! terms with the same data-dependent target over the other indices first.
 //!
 //! `Y[i] = Σ j: A[P[j]] · B[i, j]` becomes `T[j] = A[P[j]]` and `Y[i] = Σ j: T[j] · B[i, j]`.
 //! `Y[p] = Σ i, j: [p == P[j]] · A[i] · B[j]` becomes `T[j] = Σ i: A[i] · B[j]` and
@@ -22,7 +22,7 @@ pub(super) fn hoist_gathers(ssa: &SsaFunction) -> Option<SsaFunction> {
         return None;
     }
     let mut made = GatherHoisting { ssa: ssa.clone(), gathers: HashMap::new() };
-    // What is new may be taken apart again, and has fewer indices that data tell.
+    // Includes the new statements. This ends, because each has fewer data-dependent indices.
     let mut k = 0;
     while k < made.ssa.stmts.len() {
         made.presum_scatter(k);
@@ -61,7 +61,7 @@ impl<'s> GuardedProduct<'s> {
 
 struct GatherHoisting {
     ssa: SsaFunction,
-    /// What is fetched already: extents, where, and what.
+    /// The existing gathers, by extents, predicate and access.
     gathers: HashMap<(Vec<Poly>, Pred, TensorAccess), StmtId>,
 }
 
@@ -76,7 +76,7 @@ impl GatherHoisting {
         self.ssa.stmts.get_mut(k).into_iter().for_each(|stmt| stmt.rhs = rhs.clone());
     }
 
-    /// Terms that are added where data tell: first those that are added at the same place.
+    /// Sums the terms of each target before a scatter.
     fn presum_scatter(&mut self, k: usize) {
         let Some((first, rest)) =
             self.ssa.stmts.get(k).and_then(|stmt| split_scatter(&self.ssa, &GuardedProduct::from_stmt(stmt)?))
@@ -87,7 +87,8 @@ impl GatherHoisting {
         self.replace_rhs(k, rest(var));
     }
 
-    /// Factors that are read where data tell: once for all indices that these data do not have.
+    /// Gathers each factor with data-dependent subscripts once for all indices that its subscripts
+    /// do not mention.
     fn gather_factors(&mut self, k: usize) {
         let Some(product) = self.ssa.stmts.get(k).and_then(GuardedProduct::from_stmt).filter(|p| p.factors.len() == 2)
         else {
@@ -119,7 +120,8 @@ impl GatherHoisting {
     }
 }
 
-/// A statement that sums over the bound indices that do not tell the place, and what then adds its elements there.
+/// Returns the sum over the bound indices that do not determine the target. Also returns the
+/// function that builds the scatter of this sum.
 fn split_scatter(
     ssa: &SsaFunction,
     product: &GuardedProduct<'_>,
@@ -150,7 +152,8 @@ fn split_scatter(
     let here = |p: &Poly| substitute_indices(p, &renumbered);
     let factors: Vec<TensorAccess> = product.factors.iter().map(|f| substitute_access(f, &renumbered)).collect();
     let mut pred = Pred::all(others.iter().map(|p| p.map(&here)));
-    // A factor may be read in bounds only because the place where its term is added is there.
+    // A factor may be in bounds only because the target is, so the guard must include the target's
+    // bounds.
     let inner_extents = of(&inner);
     if !factors.iter().all(|f| is_in_bounds(ssa, &inner_extents, &pred, f)) {
         pred = pred.and(&Pred::in_range(&here(&place), extents.get(slot)?));
@@ -177,7 +180,7 @@ fn split_scatter(
     }))
 }
 
-/// A statement that is what this factor reads, and at which of its indices it is read then.
+/// Returns the gather of a factor, and the indices at which the product then reads it.
 fn gather_of_factor(
     ssa: &SsaFunction,
     product: &GuardedProduct<'_>,
@@ -190,7 +193,7 @@ fn gather_of_factor(
     let extents = product.extents();
     let own = indices(&factor.at);
     let (own, others): (Vec<usize>, Vec<usize>) = (0..extents.len()).partition(|j| own.contains(j));
-    // It reads what the product reads, and nothing else.
+    // The gather must read only elements that the product reads.
     let tells = |p: &Pred| pred_indices(p).iter().all(|j| own.contains(j));
     if !has_long_extent(&extents, &others)
         || !product.pred.conjuncts().iter().all(tells)
@@ -216,7 +219,7 @@ fn gather_of_factor(
     Some((stmt, own.iter().map(|j| statement_index(*j, &Poly::default()).value()).collect()))
 }
 
-/// Is there more than a few iterations of these indices, as far as their extents tell?
+/// Returns whether one of these indices may have more than 4 values.
 fn has_long_extent(extents: &[Poly], which: &[usize]) -> bool {
     which.iter().filter_map(|j| extents.get(*j)).any(|n| n.as_constant().is_none_or(|n| n > 4))
 }
@@ -226,7 +229,7 @@ mod tests {
     use super::*;
     use lang_reader::read_ssa;
 
-    /// The statement `X3`, and what it becomes.
+    /// Checks the statements that the pass produces from `X3`.
     #[track_caller]
     fn check(stmt: &str, expected: &[&str]) {
         let text = format!(
@@ -254,10 +257,10 @@ mod tests {
                 "X4[i0 < n]: f64 = [i0 + 1 < n && 0 < n] * X0[X1[i0]]",
             ],
         );
-        // It would be read where the product does not read it.
+        // The gather would read elements that the product does not read.
         let by_other = "X3[i0 < n]: f64 = sum i1 < n: [i0 < i1] * X0[X1[i1]] * X2[i0, i1]";
         check(by_other, &[by_other]);
-        // There is nothing that it is read again for.
+        // No other index repeats the read.
         let all = "X3[i0 < n]: f64 = X0[X1[i0]] * X2[i0, i0]";
         check(all, &[all]);
     }
@@ -271,7 +274,7 @@ mod tests {
                 "X4[i0 < n]: f64 = sum i1 < n: [i1 < i0] * X2[i1, i0]",
             ],
         );
-        // A factor at that place is there only if the place is.
+        // The factor is in bounds only if the target is.
         check(
             "X3[i0 < n]: f64 = sum i1 < n, i2 < n: [i0 == X1[i2]] * X2[i1, X1[i2]]",
             &[
@@ -279,7 +282,7 @@ mod tests {
                 "X4[i0 < n]: f64 = sum i1 < n: [X1[i0] < n && 0 <= X1[i0]] * X2[i1, X1[i0]]",
             ],
         );
-        // Each is at a place of its own.
+        // Each term has a target of its own.
         let all = "X3[i0 < m]: f64 = sum i1 < n: [i0 == X1[i1]] * X2[i1, i1]";
         check(all, &[all]);
     }

@@ -6,11 +6,12 @@ use super::loop_nest::{Assignment, NestLoop, NestNode};
 use lang_ir::ssa::{Addend, Rhs, SsaFunction};
 use lang_sizes::predicate::{Atom, ContextMark, FactContext, Index, LocalId, Poly, Pred};
 
-/// A loop is cut into no more pieces than this, and one with more statements than that is not.
+/// The maximum number of pieces of a loop.
 const MAX_PIECES: usize = 4;
+/// The maximum number of statements in a loop that is split.
 const MAX_SPLIT_STMTS: usize = 24;
 
-/// A loop over no more elements than this may be cut at each.
+/// The maximum extent of a loop that may be split at every element.
 const MAX_SHORT_EXTENT: i128 = 12;
 
 /// Splits the innermost loops of a kernel.
@@ -61,7 +62,7 @@ fn split_nodes(body: &mut Vec<NestNode>, context: &mut FactContext) {
     }
 }
 
-/// What is known in a loop.
+/// Enters a loop: assumes the bounds of its index.
 fn assume_loop_bounds(context: &mut FactContext, of: &NestLoop) -> ContextMark {
     let mark = context.mark();
     context.assume_in_range(&of.index);
@@ -71,7 +72,8 @@ fn assume_loop_bounds(context: &mut FactContext, of: &NestLoop) -> ContextMark {
     mark
 }
 
-/// The statements of a loop, those of loops over few elements inside too.
+/// Collects the assignments of a loop, and if `few` those of its short inner loops. Returns false
+/// if the loop contains other nodes.
 fn collect_assignments<'n>(
     body: &'n [NestNode],
     few: bool,
@@ -95,7 +97,7 @@ fn is_short(of: &NestLoop) -> bool {
     of.index.extent.as_constant().is_some_and(|n| n <= MAX_SHORT_EXTENT)
 }
 
-/// The pieces of a loop that asks for its index.
+/// Splits a loop whose predicates mention its index; `None` if it stays whole.
 fn split_loop(of: &NestLoop, context: &mut FactContext) -> Option<Vec<NestLoop>> {
     let (few, mut sets, mut inner) = (is_short(of), Vec::new(), Vec::new());
     if !collect_assignments(&of.body, few, &mut sets, &mut inner) || sets.len() > MAX_SPLIT_STMTS {
@@ -103,7 +105,7 @@ fn split_loop(of: &NestLoop, context: &mut FactContext) -> Option<Vec<NestLoop>>
     }
     let mut cuts: Vec<Poly> = Vec::new();
     let mut plain = true;
-    // Where it begins and ends it need not be cut.
+    // No cut is needed at the ends of the range.
     let inside = |p: &Poly| match (p.as_constant(), of.index.extent.as_constant()) {
         (Some(at), Some(extent)) => 0 < at && at < extent,
         _ => true,
@@ -140,7 +142,8 @@ fn split_loop(of: &NestLoop, context: &mut FactContext) -> Option<Vec<NestLoop>>
     Some(made)
 }
 
-/// Where answers change; is nothing asked that no cut answers? What loops inside tell is for cuts of those.
+/// Collects the values of the index at which the predicate changes. Returns false if cuts cannot
+/// decide some part of it. Comparisons with inner indices are left to the inner loops.
 fn collect_cuts(p: &Pred, index: &Index, inner: &[LocalId], cuts: &mut Vec<Poly>) -> bool {
     let mut cut = |at: Poly| {
         if !cuts.contains(&at) {
@@ -180,7 +183,7 @@ pub(super) fn mentions(p: &Poly, local: LocalId) -> bool {
     found
 }
 
-/// In their order, if that is known.
+/// Sorts the cuts; `None` if their order is unknown.
 fn sort_cuts(mut cuts: Vec<Poly>, context: &FactContext) -> Option<Vec<Poly>> {
     let mut made: Vec<Poly> = Vec::new();
     while !cuts.is_empty() {
@@ -191,7 +194,7 @@ fn sort_cuts(mut cuts: Vec<Poly>, context: &FactContext) -> Option<Vec<Poly>> {
     Some(made)
 }
 
-/// With what is known to hold, and without what does not.
+/// Simplifies the predicates of a node by the facts in scope.
 fn simplify_guards(node: &NestNode, context: &FactContext) -> NestNode {
     let set = match node {
         NestNode::Assign(set) => set,

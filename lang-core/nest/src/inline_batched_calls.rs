@@ -21,10 +21,11 @@ use lang_sizes::predicate::{Poly, Pred};
 /// Returns the form of a callee.
 pub type InlineCallees<'c> = &'c dyn Fn(&Arc<FunctionKey>) -> Option<Arc<SsaFunction>>;
 
-/// A function is not made longer than this: which statements share loops takes time that grows faster than they do.
+/// The maximum length of the result, because the time of loop fusion grows faster than the number
+/// of statements.
 const MAX_INLINED_STMTS: usize = 600;
 
-/// Calls stand in one another no deeper than this.
+/// The maximum nesting depth of calls.
 const MAX_CALL_DEPTH: usize = 16;
 
 /// Inlines the batched calls of a function. Returns it, and for each statement the original one
@@ -50,12 +51,13 @@ pub(super) fn inline_batched_calls(
 
 struct CallInlining<'c> {
     callees: InlineCallees<'c>,
-    /// What is called, without calls in it; `None` where it has calls that cannot be put.
+    /// The call-free forms of callees; `None` if some call cannot be inlined.
     call_free_forms: HashMap<Arc<FunctionKey>, Option<Arc<SsaFunction>>>,
 }
 
 impl CallInlining<'_> {
-    /// A function without calls. Found out once: functions call one another in more ways than there are functions.
+    /// Returns the call-free form of a callee. Results are cached, because the call graph may have
+    /// more paths than functions.
     fn call_free_form(&mut self, callee: &Arc<FunctionKey>, deepest: usize) -> Option<Arc<SsaFunction>> {
         if let Some(known) = self.call_free_forms.get(callee) {
             return known.clone();
@@ -83,7 +85,7 @@ impl CallInlining<'_> {
         Some(remove_invariant_axes(&body).map_or(body, Arc::new))
     }
 
-    /// The function with what this statement calls in the place of all parts of the call.
+    /// Inlines the callee of this statement into all parts of the call.
     fn inline_call(&mut self, ssa: &SsaFunction, call: &Statement, deepest: usize) -> Option<SsaFunction> {
         let Rhs::Call { callee, sizes, batch, .. } = &call.rhs else { return None };
         let around = call.dims.get(..*batch as usize)?;
@@ -95,7 +97,7 @@ impl CallInlining<'_> {
     }
 }
 
-/// The function with a body in the place of all parts of a call.
+/// Replaces all parts of a call by the statements of a body.
 fn splice_callee(ssa: &SsaFunction, call: &Statement, around: &[Poly], body: &SsaFunction) -> Option<SsaFunction> {
     let Rhs::Call { callee, sizes, pred, args, batch, .. } = &call.rhs else { return None };
     if ssa.stmts.len() + body.stmts.len() > MAX_INLINED_STMTS {
@@ -103,7 +105,7 @@ fn splice_callee(ssa: &SsaFunction, call: &Statement, around: &[Poly], body: &Ss
     }
     let mut inside = Splicer::new(ssa, body, sizes, around.to_vec());
     inside.enclosing_guard = pred.clone();
-    // Inputs are passed in their order, but for what all can see.
+    // Arguments match the inputs in order, except inputs that are visible everywhere.
     let mut passed = args.iter();
     let mut inputs: Vec<Option<&TensorAccess>> = Vec::new();
     for input in &body.inputs {

@@ -21,7 +21,7 @@ use lang_sizes::predicate::{Poly, Pred};
 pub(super) fn remove_invariant_axes(ssa: &SsaFunction) -> Option<SsaFunction> {
     let mut made = forward_truth_views(ssa);
     for k in 0..ssa.stmts.len() {
-        // What has lost an axis may lose another.
+        // A statement that lost an axis may lose another.
         while let Some(next) = remove_axis(made.as_ref().unwrap_or(ssa), k) {
             made = Some(next);
         }
@@ -35,7 +35,7 @@ pub(super) fn remove_invariant_axes(ssa: &SsaFunction) -> Option<SsaFunction> {
     Some(made)
 }
 
-/// The function with questions asked of what views of truth values show, which has fewer axes.
+/// Replaces views of truth values in predicates by their sources, which have fewer axes.
 fn forward_truth_views(ssa: &SsaFunction) -> Option<SsaFunction> {
     let shown = |of: &TensorAccess| {
         let stmt = ssa.stmts.get(of.var.0 as usize).filter(|stmt| stmt.needs.is_empty())?;
@@ -68,16 +68,16 @@ fn forward_truth_views(ssa: &SsaFunction) -> Option<SsaFunction> {
     changed.then_some(made)
 }
 
-/// One place where a statement is read.
+/// A read of a statement.
 struct ElementRead {
     /// The extents of the reader's indices.
     dims: Vec<Poly>,
-    /// Where it is read.
+    /// The predicate of the read.
     pred: Pred,
     at: Vec<Poly>,
 }
 
-/// Where elements of a statement are read; `None` if it is read in another way too.
+/// Returns the element reads of a statement; `None` if other kinds of reads exist.
 fn element_reads(ssa: &SsaFunction, var: StmtId) -> Option<Vec<ElementRead>> {
     let mut all = Vec::new();
     if is_live_root(ssa, var) {
@@ -109,7 +109,7 @@ fn element_reads(ssa: &SsaFunction, var: StmtId) -> Option<Vec<ElementRead>> {
     Some(all)
 }
 
-/// Is it read as a whole, by the result, by extents or by checks?
+/// Returns whether a result, an extent or a check reads the statement.
 fn is_live_root(ssa: &SsaFunction, var: StmtId) -> bool {
     let mut kept = ssa.outputs.iter().any(|(_, v)| *v == var);
     let mut see = |v: StmtId| kept |= v == var;
@@ -117,7 +117,7 @@ fn is_live_root(ssa: &SsaFunction, var: StmtId) -> bool {
     kept
 }
 
-/// Calls with what extents and checks read.
+/// Calls `see` on the variables that extents and checks read.
 fn for_each_extent_or_check_read(ssa: &SsaFunction, see: &mut dyn FnMut(StmtId)) {
     ssa.stmts.iter().flat_map(|s| &s.dims).for_each(|n| for_each_poly_read(n, see));
     for check in &ssa.checks {
@@ -126,7 +126,7 @@ fn for_each_extent_or_check_read(ssa: &SsaFunction, see: &mut dyn FnMut(StmtId))
     }
 }
 
-/// The function without one of the axes of a statement.
+/// Removes an invariant axis of a statement, if it has one.
 fn remove_axis(ssa: &SsaFunction, k: usize) -> Option<SsaFunction> {
     let var = StmtId(u32::try_from(k).ok()?);
     let stmt = ssa.stmts.get(k)?;
@@ -134,7 +134,7 @@ fn remove_axis(ssa: &SsaFunction, k: usize) -> Option<SsaFunction> {
     if stmt.dims.len() < 2 || !(is_view || matches!(stmt.rhs, Rhs::Add(_) | Rhs::Map { .. })) {
         return None;
     }
-    // Only what questions alone mention may go.
+    // Only an index that predicates alone mention may be invariant.
     let mut needed = indices(&stmt.dims);
     stmt.rhs.for_each_poly(&mut |p| needed.extend(indices([p])));
     if (0..stmt.dims.len()).all(|axis| needed.contains(&axis)) {
@@ -171,7 +171,7 @@ fn remove_axis(ssa: &SsaFunction, k: usize) -> Option<SsaFunction> {
     Some(made)
 }
 
-/// The function with axes of a statement only as long as all its readers' index over them.
+/// Shortens the axes of a statement to the extent that all readers traverse.
 fn shorten_axes(ssa: &SsaFunction, k: usize) -> Option<SsaFunction> {
     let var = StmtId(u32::try_from(k).ok()?);
     let stmt = ssa.stmts.get(k).filter(|s| !s.dims.is_empty())?;
@@ -198,7 +198,7 @@ fn shorten_axes(ssa: &SsaFunction, k: usize) -> Option<SsaFunction> {
     Some(made)
 }
 
-/// The right-hand side without questions that all readers ask before they read.
+/// Removes the conjuncts that every reader implies, if the accesses stay in bounds.
 fn drop_implied_guards(ssa: &SsaFunction, stmt: &Statement, readers: &[ElementRead]) -> Rhs {
     let known = |p: &Pred| {
         readers.iter().all(|read| {
@@ -226,7 +226,7 @@ fn drop_implied_guards(ssa: &SsaFunction, stmt: &Statement, readers: &[ElementRe
     }
 }
 
-/// Statements that are the same are one.
+/// Merges equal statements.
 fn merge_equal_stmts(ssa: &mut SsaFunction) {
     let mut first: HashMap<(Vec<Poly>, Rhs, Vec<u32>), StmtId> = HashMap::new();
     let mut same: HashMap<StmtId, StmtId> = HashMap::new();

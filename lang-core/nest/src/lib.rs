@@ -5,7 +5,7 @@
 //! [`in_order`] and [`scheduled`] drive both.
 //!
 //! Statements over the same index share a loop if each reads only elements that the others set at
-//! that index; this repeats inside the loop ([`group`]). An element that nothing reads outside its
+//! that index. This repeats inside the loop ([`group`]). An element that nothing reads outside its
 //! loop has no memory ([`places`]). Conditions on an index become loop bounds ([`narrow`]), and a
 //! loop is split where their truth changes ([`split`]). A single-trip loop is replaced by its body
 //! ([`once`]). Loop-carried arrays are updated in place if possible ([`in_place`]). Successive
@@ -104,7 +104,7 @@ pub enum FlattenPolicy {
     DeferredChecks(Vec<Arc<region::SsaLoop>>),
 }
 
-/// A function prepared for scheduling. Its new statements may be read by earlier ones.
+/// A function prepared for scheduling. Its earlier statements may read its new ones.
 pub struct Prepared {
     /// The statements.
     pub ssa: Arc<SsaFunction>,
@@ -159,7 +159,7 @@ pub fn prepare(ssa: Arc<SsaFunction>, repeated: &FlattenPolicy, callees: InlineC
     let ssa = arg_reductions::reuse_arg_reductions(&ssa).map_or(ssa, Arc::new);
     let ssa = factor_sums::factor_sums(&ssa).map_or(ssa, Arc::new);
     let (ssa, made_of) = match inline_batched_calls::inline_batched_calls(&ssa, callees) {
-        // What is the same for all points is computed once.
+        // Values that all calls of the batch share are computed once.
         Some((made, made_of)) => (Arc::new(invariant_axes::remove_invariant_axes(&made).unwrap_or(made)), made_of),
         None => {
             let own = (0..).map(StmtId).take(ssa.stmts.len()).collect();
@@ -215,7 +215,7 @@ pub fn schedule(prepared: &Prepared) -> Schedule {
     let mut rest: Vec<PendingStmt> = items.pending_stmts(prepared);
     let again = Rematerialisation::new(ssa, &items.materialised_stmts(ssa), &mut rest);
     let making = KernelBuilder { ssa, facts: &items, rematerialised: &again, is_stuck: Cell::new(false) };
-    // What is a number is done in the loops that come next.
+    // The scalars that wait for the next kernel.
     let mut numbers: Vec<PendingStmt> = Vec::new();
     loop {
         move_arg_reduction_first(&mut rest);
@@ -238,7 +238,7 @@ pub fn schedule(prepared: &Prepared) -> Schedule {
         let (mut group, mut left) = builder.partition_best_group(&rest, &held);
         if group.is_empty() {
             rest = left;
-            // It may be that it asks for what is held.
+            // The first item may depend on a held scalar.
             if numbers.is_empty() {
                 making.is_stuck.set(true);
                 break;
@@ -255,8 +255,8 @@ pub fn schedule(prepared: &Prepared) -> Schedule {
     Schedule { steps, is_complete: !making.is_stuck.get(), loop_carried: Vec::new() }
 }
 
-/// Brings what chooses one of all terms, which are there, to the front: its loop is its own, and between others it would
-/// keep apart what share one.
+/// Moves the first ready arg-reduction without axes to the front. Its loop contains only its
+/// producers, so between other loops it would prevent their fusion.
 fn move_arg_reduction_first(rest: &mut [PendingStmt]) {
     let waiting: HashSet<StmtId> = rest.iter().map(|item| item.var).collect();
     let is_ready = |item: &PendingStmt| {
@@ -264,7 +264,7 @@ fn move_arg_reduction_first(rest: &mut [PendingStmt]) {
             && item.is_arg_reduction
             && item.rank == 0
             && item.flattened_loop.is_none()
-            // Checks are asked in the order of the program.
+            // Checks run in program order.
             && item.needs.is_empty()
             && !item.reads.iter().any(|r| waiting.contains(&r.var))
             && !item.prerequisites.iter().any(|v| waiting.contains(v))
@@ -274,7 +274,7 @@ fn move_arg_reduction_first(rest: &mut [PendingStmt]) {
     }
 }
 
-/// Takes the numbers that are made of nothing that is still to be done: they are done before the loops.
+/// Takes the scalars that depend on no pending statement. They precede the loops.
 fn take_ready_scalars(rest: &mut Vec<PendingStmt>, numbers: &mut Vec<PendingStmt>) {
     let mut open: HashSet<StmtId> = HashSet::new();
     for item in std::mem::take(rest) {
@@ -290,8 +290,8 @@ fn take_ready_scalars(rest: &mut Vec<PendingStmt>, numbers: &mut Vec<PendingStmt
     }
 }
 
-/// Takes the numbers that are made of what a kernel makes, and of nothing that comes later: they are done behind its loops.
-/// What is `held` is done in it too.
+/// Takes the scalars that depend on a kernel's results and on nothing later. They follow its loops.
+/// The kernel also sets the `held` scalars.
 fn take_dependent_scalars(
     group: &[PendingStmt],
     held: &HashSet<StmtId>,
@@ -315,27 +315,27 @@ fn take_dependent_scalars(
     taken
 }
 
-/// What kernels are made of.
+/// The builder of kernels.
 struct KernelBuilder<'m> {
     ssa: &'m SsaFunction,
     facts: &'m FunctionFacts,
     rematerialised: &'m Rematerialisation,
-    /// Was there a statement without a loop?
+    /// Whether some statement could not be placed in a loop.
     is_stuck: Cell<bool>,
 }
 
 impl KernelBuilder<'_> {
-    /// The kernel of the numbers that wait.
+    /// Emits a kernel for the waiting scalars, if there are any.
     fn flush_scalars(&self, numbers: &mut Vec<PendingStmt>, rest: &[PendingStmt], steps: &mut Vec<Step>) {
         if !numbers.is_empty() {
             steps.push(self.build_kernel(std::mem::take(numbers), rest));
         }
     }
 
-    /// The kernel of these items, of which others come later.
+    /// Builds the kernel of these items, which the items in `later` follow.
     fn build_kernel(&self, members: Vec<PendingStmt>, later: &[PendingStmt]) -> Step {
         let ssa = self.ssa;
-        // Checks are asked in the order of the statements.
+        // Checks run in the order of the statements.
         let mut by_statement: Vec<&PendingStmt> = members.iter().collect();
         by_statement.sort_by_key(|m| m.var);
         let mut needs: Vec<u32> = Vec::new();
@@ -376,7 +376,7 @@ impl KernelBuilder<'_> {
     }
 }
 
-/// What is set, each behind what it is made of.
+/// Returns the assigned variables, in the order of their first assignments.
 fn assigned_vars(body: &[NestNode]) -> Vec<StmtId> {
     let mut all = Vec::new();
     let mut known = HashSet::new();

@@ -20,7 +20,7 @@ pub(super) fn tighten_loop_bounds(body: &mut [NestNode], places: &[KernelStorage
     body.iter_mut().for_each(remove_true_guards);
 }
 
-/// What is asked of nothing stands without a question.
+/// Removes guards that are always true.
 fn remove_true_guards(node: &mut NestNode) {
     match node {
         NestNode::If(p, body) if p.is_true() && body.len() == 1 => {
@@ -37,7 +37,7 @@ fn remove_true_guards(node: &mut NestNode) {
     }
 }
 
-/// An element that is zero at first is set only where it may be another.
+/// Guards an assignment by the predicate of its value, if the element is initially zero.
 fn guard_zero_assignments(node: &mut NestNode, is_zero: &dyn Fn(StmtId) -> bool) {
     match node {
         NestNode::Loop(NestLoop { body, .. }) | NestNode::Let { body, .. } | NestNode::If(_, body) => {
@@ -61,7 +61,8 @@ fn guard_zero_assignments(node: &mut NestNode, is_zero: &dyn Fn(StmtId) -> bool)
     }
 }
 
-/// Is it of truth values in arrays alone? No loop is shorter by it, and to set zeros is as cheap as to ask.
+/// Returns whether the predicate consists of elements of arrays alone. Such a guard bounds no loop,
+/// and testing it costs as much as assigning zero.
 fn is_data_guard(p: &Pred) -> bool {
     match p {
         Pred::And(items) | Pred::Or(items) => items.iter().all(is_data_guard),
@@ -102,15 +103,15 @@ fn tighten_node(node: &mut NestNode, given: &HashSet<StmtId>, registers: &HashSe
 }
 
 enum IndexBound {
-    /// It is at least this.
+    /// An inclusive lower bound.
     Lower(Poly),
-    /// It is less than this.
+    /// An exclusive upper bound.
     Upper(Poly),
-    /// It is this.
+    /// The only value.
     Exact(Poly),
 }
 
-/// A bound of an index by what is known outside its loop.
+/// Returns the bound that a predicate imposes on the index, if its value is known outside the loop.
 fn index_bound(p: &Pred, index: &Atom, inner: &HashSet<LocalId>, given: &HashSet<StmtId>) -> Option<IndexBound> {
     let (Pred::Ge(q) | Pred::Eq(q)) = p else { return None };
     let (c, rest) = q.linear_in(index)?;
@@ -129,7 +130,7 @@ fn index_bound(p: &Pred, index: &Atom, inner: &HashSet<LocalId>, given: &HashSet
     }
 }
 
-/// The indices of the loops in it.
+/// Collects the indices of the loops in the node.
 fn collect_loop_indices(node: &NestNode, found: &mut HashSet<LocalId>) {
     match node {
         NestNode::Loop(NestLoop { index, body, .. }) | NestNode::Let { index, body, .. } => {
@@ -142,8 +143,8 @@ fn collect_loop_indices(node: &NestNode, found: &mut HashSet<LocalId>) {
     }
 }
 
-/// What everything in it asks; `None` where nothing stands. What is set in a register, and not joined, is wanted where it
-/// is read: in the same iteration, by what stands there.
+/// Returns the conjuncts that guard all nodes of the body; `None` if it contains no relevant node.
+/// A plain assignment to a register is irrelevant, because only the same iteration reads it.
 fn common_guards(body: &[NestNode], registers: &HashSet<StmtId>) -> Option<Vec<Pred>> {
     let of = |node: &NestNode| match node {
         NestNode::Loop(NestLoop { body, .. }) | NestNode::Let { body, .. } => common_guards(body, registers),
@@ -158,7 +159,7 @@ fn common_guards(body: &[NestNode], registers: &HashSet<StmtId>) -> Option<Vec<P
     body.iter().filter_map(of).reduce(both)
 }
 
-/// Without a predicate that holds anyway.
+/// Removes a conjunct that the loop bounds imply.
 fn remove_guard(node: &mut NestNode, p: &Pred) {
     match node {
         NestNode::Loop(NestLoop { body, .. }) | NestNode::Let { body, .. } => {

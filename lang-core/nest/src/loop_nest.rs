@@ -127,7 +127,7 @@ pub struct Assignment {
     pub var: StmtId,
     /// Its indices.
     pub at: Vec<Poly>,
-    /// The value, or the term if `join` is some operation, over the enclosing indices.
+    /// The value, or the term if `accumulate` is some operation, over the enclosing indices.
     pub rhs: Rhs,
     /// The operation that accumulates the term; `None` for a plain assignment.
     pub accumulate: Option<Accumulation>,
@@ -137,8 +137,8 @@ pub struct Assignment {
 ///
 /// Each element `X[…, m, …, n, …]` is `± Σ k: A[…, m, …, k, …] · B[…, k, …, n, …]`, over the full
 /// ranges of the three indices. Each of the three indices is a whole subscript of an access, and
-/// all elements read exist. A backend may compute the product at once; the loops in `body` are
-/// equivalent.
+/// all elements read exist. A backend may compute the product at once; the loops in
+/// `fallback_loops` are equivalent.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct MatrixProduct {
     /// The result.

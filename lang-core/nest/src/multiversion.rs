@@ -8,7 +8,7 @@ use super::invariant_axes::eliminate_dead_stmts;
 use lang_ir::ssa::{Addend, Rhs, RuntimeCheck, SsaFunction, StmtId, for_each_poly_read, for_each_pred_read};
 use lang_sizes::predicate::{Atom, FactContext, LocalId, Poly, Pred};
 
-/// More predicates are not told apart: each may double the cases.
+/// The maximum number of predicates, because each may double the cases.
 const MAX_SIZE_PREDICATES: usize = 4;
 
 /// Returns the predicates over the function's sizes that choose between its statements; none if
@@ -36,7 +36,7 @@ pub fn size_predicates(ssa: &SsaFunction) -> Vec<Pred> {
     if chosen.len() > MAX_SIZE_PREDICATES { Vec::new() } else { chosen }
 }
 
-/// Is a predicate about sizes of the function alone?
+/// Returns whether the predicate depends on the function's sizes alone.
 fn is_size_predicate(ssa: &SsaFunction, p: &Pred) -> bool {
     let (mut some, mut other) = (false, false);
     let mut opaque = false;
@@ -89,7 +89,8 @@ pub fn specialise(ssa: &SsaFunction, told: &[(Pred, bool)]) -> SsaFunction {
         *guard = simpler(guard);
     }
     eliminate_dead_stmts(&mut made, []);
-    // Who runs statement by statement fills them all.
+    // Removes the axes of unread zeros, because execution statement by statement fills every
+    // tensor.
     let mut read: HashSet<StmtId> = made.outputs.iter().map(|(_, v)| *v).collect();
     for stmt in &made.stmts {
         stmt.rhs.for_each_operand(&mut |v| read.extend([v]));
@@ -104,7 +105,7 @@ pub fn specialise(ssa: &SsaFunction, told: &[(Pred, bool)]) -> SsaFunction {
     made
 }
 
-/// Without terms that there are not.
+/// Removes the terms whose predicate is false.
 fn drop_false_terms(rhs: Rhs) -> Rhs {
     let never = match &rhs {
         Rhs::Add(items) => items.iter().all(|item| item.pred.is_false()),
@@ -158,5 +159,5 @@ pub fn feasible_cases(ssa: &SsaFunction) -> Vec<SizeCase> {
     if choices.is_empty() { Vec::new() } else { found.into_iter().map(made).collect() }
 }
 
-/// A size that is large.
+/// A size that counts as large.
 const LARGE_SIZE: i64 = 1 << 20;

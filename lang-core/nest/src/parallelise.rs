@@ -18,7 +18,8 @@ use lang_ir::reduce::Reducer;
 use lang_ir::ssa::{Rhs, SsaFunction, StmtId};
 use lang_sizes::predicate::{Atom, LocalId, Poly};
 
-/// The first locals below those of arrays, which no function has so many of: where a chunk begins and ends.
+/// The locals for the begin and the end of a chunk. They lie directly below the locals of arrays,
+/// because no function has so many locals.
 const CHUNK_BEGIN: u32 = (1 << 24) - 2;
 const CHUNK_END: u32 = (1 << 24) - 1;
 
@@ -58,7 +59,7 @@ pub enum PrivateCopy {
     PerThread,
 }
 
-/// What is not one for all, by what it is.
+/// The variables with private copies, and the kind of the copies.
 type PrivateCopies = Vec<(StmtId, PrivateCopy)>;
 
 /// An amount of work: `weight` operations for each tuple of indices within the extents.
@@ -91,7 +92,7 @@ pub fn divide_kernel(ssa: &SsaFunction, kernel: &Kernel) -> Option<Vec<KernelPar
     })
 }
 
-/// All that nodes read and write.
+/// Returns the variables that the nodes read or write.
 fn accessed_vars(ssa: &SsaFunction, kernel: &Kernel, nodes: &[NestNode]) -> HashSet<StmtId> {
     let mut all = HashSet::new();
     let is_set = |v: StmtId| kernel.assigned.contains(&v);
@@ -111,13 +112,13 @@ fn build_part(
     body.iter().for_each(|node| collect_written_vars(node, &mut written));
     let joined = |v: StmtId| own.iter().flatten().any(|(of, own)| *of == v && matches!(own, PrivateCopy::PerChunk(_)));
     let places = kernel.storage.iter().filter(|p| seen.contains(&p.var)).map(|p| {
-        // What has no axis somewhere is gone when its loop is.
+        // A variable without memory for some axis does not outlive the loop over that axis.
         let lasts = p.axes.iter().all(Option::is_some);
         let (role, is_whole) = match p.role {
             StorageRole::Input => (StorageRole::Input, p.is_fully_initialised),
             _ if !written.contains(&p.var) => (StorageRole::Input, p.is_fully_initialised),
             StorageRole::Output => (StorageRole::Output, p.is_fully_initialised),
-            // It is cleared wherever that is written, as what is within a kernel is.
+            // The part initialises it before each use, like every temporary of a kernel.
             StorageRole::Temporary if joined(p.var) || lasts && elsewhere(p.var) => (StorageRole::Output, true),
             StorageRole::Temporary => (StorageRole::Temporary, p.is_fully_initialised),
         };
@@ -174,14 +175,14 @@ pub fn estimate_work(body: &[NestNode]) -> Vec<WorkTerm> {
     body.iter().flat_map(|node| node_work(node, &mut Vec::new())).collect()
 }
 
-/// A loop that data end is taken for as long as this.
+/// The assumed trip count of a `while` loop.
 const ASSUMED_WHILE_TRIPS: i128 = 16;
 
-/// How much is done in a node within these loops, of which the extents are told.
+/// Estimates the work of a node inside these loops.
 fn node_work(node: &NestNode, around: &mut Vec<(LocalId, Poly)>) -> Vec<WorkTerm> {
     match node {
         NestNode::Loop(NestLoop { index, while_condition: goes_on, body, .. }) => {
-            // One that another loop's index tells is taken for as long as that.
+            // An extent that depends on an outer index counts as the extent of that loop.
             let other = around.iter().rev().find(|(local, _)| mentions(&index.extent, *local));
             let extent = other.map_or(&index.extent, |(_, extent)| extent).clone();
             let extent = if goes_on.is_some() { Poly::constant(ASSUMED_WHILE_TRIPS) } else { extent };
@@ -209,10 +210,10 @@ fn node_work(node: &NestNode, around: &mut Vec<(LocalId, Poly)>) -> Vec<WorkTerm
     }
 }
 
-/// What a loop does with a variable that it writes.
+/// The accesses of a loop to a variable that it writes.
 #[derive(Default)]
 struct VarAccesses {
-    /// Where it is set, cleared or read; none is where all along an axis is.
+    /// The indices of all accesses; `None` means the whole axis.
     subscripts: Vec<Vec<Option<Poly>>>,
     accumulations: Vec<Option<Accumulation>>,
     is_read: bool,
@@ -242,7 +243,7 @@ pub(super) fn private_copies(ssa: &SsaFunction, kernel: &Kernel, of: &NestLoop) 
                 of.is_filled = true;
                 of.subscripts.push(at.to_vec());
             }
-            // The nodes in it say more.
+            // Its loops follow as nodes.
             NestAccess::MatrixProduct(_) => {}
         }
     });

@@ -5,10 +5,10 @@ use super::index_util::{index_context, is_in_bounds};
 use lang_ir::ssa::{Addend, FIRST_INDEX_LOCAL, Rhs, SsaFunction, TensorAccess, substitute_indices};
 use lang_sizes::predicate::{FactContext, Index, LocalId, Poly, Pred};
 
-/// The bound indices of another statement, among those of one that reads it, have these numbers and above.
+/// The first local for the bound indices of a statement, distinct from the indices of its reader.
 const FIRST_BOUND_LOCAL: u32 = FIRST_INDEX_LOCAL + (1 << 16);
 
-/// Of sums over more indices, and of searches through more, nothing is found out.
+/// The maximum number of bound indices of a sum, and of nested existentials of a guard.
 const MAX_QUANTIFIED_INDICES: usize = 4;
 
 /// Applies the pass to a function; `None` if nothing changes.
@@ -21,7 +21,7 @@ pub(super) fn remove_redundant_guards(ssa: &SsaFunction) -> Option<SsaFunction> 
             let asked =
                 |p: &&Pred| !(matches!(p, Pred::Exists(..)) && is_implied_by_terms(ssa, &stmt.dims, p, &item.operand));
             let pred = Pred::all(item.pred.conjuncts().iter().filter(asked).cloned());
-            // Elsewhere there is no element that is zero.
+            // Without the guard, the access must still be in bounds.
             if is_in_bounds(ssa, &stmt.dims, &pred, &item.operand) {
                 Addend { pred, ..item.clone() }
             } else {
@@ -43,7 +43,7 @@ pub(super) fn remove_redundant_guards(ssa: &SsaFunction) -> Option<SsaFunction> 
     })
 }
 
-/// Does the predicate hold, of the indices of a statement, wherever the sum that it reads there has a term?
+/// Returns whether the guard holds wherever the sum that the access reads has a term.
 fn is_implied_by_terms(ssa: &SsaFunction, dims: &[Poly], p: &Pred, of: &TensorAccess) -> bool {
     let Some(stmt) = ssa.stmts.get(of.var.0 as usize) else { return false };
     let Rhs::Contract { bound, pred, .. } = &stmt.rhs else { return false };
@@ -68,12 +68,12 @@ fn is_implied_by_terms(ssa: &SsaFunction, dims: &[Poly], p: &Pred, of: &TensorAc
     has_witness(&context, p, &own)
 }
 
-/// How many indices it searches through.
+/// Returns the number of nested existentials.
 fn quantifier_depth(p: &Pred) -> usize {
     if let Pred::Exists(_, body, true) = p { quantifier_depth(body).saturating_add(1) } else { 0 }
 }
 
-/// Does it hold with some of these for what it says there is?
+/// Returns whether the predicate holds with some of these indices as witnesses.
 fn has_witness(context: &FactContext, p: &Pred, own: &[Index]) -> bool {
     let Pred::Exists(index, body, true) = p else { return context.implies(p) };
     own.iter().any(|witness| {
@@ -88,7 +88,7 @@ mod tests {
     use super::*;
     use lang_reader::read_ssa;
 
-    /// What is left of the question before the sum that `X3` adds, which it reads at this index.
+    /// Returns the guarded term of `X3` after the pass, with `X2` read at this index.
     fn guarded_term(question: &str, at: &str) -> String {
         let text = format!(
             "ssa f[n, m](x: [n]f64, k: [m]i64) -> [n]f64 =
@@ -113,7 +113,7 @@ mod tests {
     #[test]
     fn anything_else_is() {
         assert_eq!(guarded_term("any i1 < m: i0 + 1 == X1[i1]", "i0"), "[(any i1 < m: i0 + 1 == X1[i1])] * X2[i0]");
-        // It tells also that the element is there.
+        // The guard also keeps the access in bounds.
         let next = "any i1 < m: i0 + 1 == X1[i1]";
         assert_eq!(guarded_term(next, "i0 + 1"), format!("[({next})] * X2[i0 + 1]"));
     }

@@ -10,7 +10,7 @@ use lang_ir::ssa::{Rhs, SsaFunction, Statement, StmtId, TensorAccess, index_numb
 use lang_sizes::predicate::{Atom, Index, Poly};
 use lang_syntax::ops::BinOp;
 
-/// What takes more work than this for an element is not done again.
+/// The maximum work for an element that is rematerialised.
 const MAX_ELEMENT_WORK: u32 = 6;
 
 /// The statements that a kernel rematerialises.
@@ -29,7 +29,8 @@ impl Rematerialisation {
                 item.reads.iter().map(|r| r.var).chain(item.prerequisites.iter().copied()).collect();
             read.into_iter().for_each(|var| readers.entry(var).or_default().push(item));
         }
-        // What a loop carries is another thing in each iteration.
+        // Excludes the statements of flattened loops, because a carried value changes with each
+        // iteration.
         for item in all.iter().filter(|item| !kept.contains(&item.var) && item.flattened_loop.is_none()) {
             let stmt = ssa.stmts.get(item.var.0 as usize);
             if let Some(cost) = stmt.and_then(|stmt| element_cost(ssa, stmt, item, &known))
@@ -42,7 +43,7 @@ impl Rematerialisation {
         }
         let mut cheap: HashMap<StmtId, &PendingStmt> =
             all.iter().filter(|item| known.contains_key(&item.var)).map(|item| (item.var, item)).collect();
-        // One register has one element at a time.
+        // A register holds one element at a time.
         for item in &*all {
             while let Some(var) = operand_at_several_indices(item, &cheap) {
                 cheap.remove(&var);
@@ -62,7 +63,7 @@ impl Rematerialisation {
         self.items.contains_key(&var)
     }
 
-    /// What the item reads and asks for through others.
+    /// Replaces the reads of rematerialised statements in an item by those of their operands.
     fn forward_reads(&self, item: &mut PendingStmt) {
         let (mut open, mut reads) = (std::mem::take(&mut item.reads), Vec::new());
         while let Some(read) = open.pop() {
@@ -83,7 +84,8 @@ impl Rematerialisation {
         self.insert_in_nodes(ssa, body, None, &mut ElementRequests::new());
     }
 
-    /// The same in what has this index around it; what has not that index is wanted outside.
+    /// Inserts the assignments into the nodes below an index. An element that does not mention the
+    /// index goes to `outside`.
     fn insert_in_nodes(
         &self,
         ssa: &SsaFunction,
@@ -112,7 +114,7 @@ impl Rematerialisation {
                     outside.push((var, at));
                 }
             }
-            // What is set inside is not what was set before.
+            // An assignment inside the node replaces the element in the register.
             node.for_each_assignment(&mut |set| {
                 if there.get(&set.var).is_some_and(|at| *at != set.at) {
                     there.remove(&set.var);
@@ -122,7 +124,8 @@ impl Rematerialisation {
         }
     }
 
-    /// Sets the element at these indices, behind those that it reads, if it is not there.
+    /// Assigns the element at these indices, after its operands, unless the register already holds
+    /// it.
     fn assign_element(
         &self,
         ssa: &SsaFunction,
@@ -143,7 +146,8 @@ impl Rematerialisation {
         there.insert(var, at.to_vec());
     }
 
-    /// Those that loops read at several places, through others too: they stay inside.
+    /// Returns the variables that the nodes read at several index tuples, even transitively. Their
+    /// assignments stay inside the loops.
     fn vars_at_several_indices(&self, body: &[NestNode]) -> HashSet<StmtId> {
         let mut at: HashMap<StmtId, HashSet<Vec<Poly>>> = HashMap::new();
         let mut open: ElementRequests = Vec::new();
@@ -160,16 +164,16 @@ impl Rematerialisation {
     }
 }
 
-/// Variables, and at which indices.
+/// The elements to assign, as variables with indices.
 type ElementRequests = Vec<(StmtId, Vec<Poly>)>;
 
-/// What an item reads where it is read at these indices.
+/// Returns the operands of the element at these indices.
 fn element_operands<'i>(of: &'i PendingStmt, at: &'i [Poly]) -> impl Iterator<Item = TensorAccess> + 'i {
     let put = move |p: &Poly| substitute_indices(p, at);
     of.reads.iter().map(move |r| TensorAccess { var: r.var, at: r.at.iter().map(put).collect() })
 }
 
-/// One that an item reads at several places, through others too.
+/// Returns a variable that an item reads at several index tuples, even transitively.
 fn operand_at_several_indices(item: &PendingStmt, cheap: &HashMap<StmtId, &PendingStmt>) -> Option<StmtId> {
     let mut at: HashMap<StmtId, Vec<Poly>> = HashMap::new();
     let mut open = item.reads.clone();
@@ -187,11 +191,11 @@ fn operand_at_several_indices(item: &PendingStmt, cheap: &HashMap<StmtId, &Pendi
     None
 }
 
-/// What an element takes.
+/// The cost of an element.
 #[derive(Clone, Copy)]
 struct ElementCost {
     work: u32,
-    /// The most axes of what it is made of.
+    /// The maximum rank of its operands.
     operand_rank: usize,
 }
 
@@ -204,14 +208,15 @@ pub(super) fn is_cheap(ssa: &SsaFunction, var: StmtId) -> bool {
         .is_some_and(|c| c.work <= MAX_ELEMENT_WORK && c.operand_rank < item.extents.len())
 }
 
-/// What an element takes with what is computed again for it; `None` where that is not known, or much.
+/// Returns the cost of an element with all rematerialised operands. `None` if the statement is not
+/// in a kernel, is a reduction or a gather, or has an expensive operation.
 fn element_cost(
     ssa: &SsaFunction,
     stmt: &Statement,
     item: &PendingStmt,
     known: &HashMap<StmtId, ElementCost>,
 ) -> Option<ElementCost> {
-    // Where data tell what is read, all is fetched at once.
+    // Gathers are not repeated, because one loop performs them all at once.
     let mut fetches = false;
     stmt.rhs.for_each_access(&mut |a| fetches |= a.at.iter().any(has_reads));
     if !item.fits_kernel || item.is_reduction || fetches {
@@ -239,7 +244,8 @@ fn element_cost(
     Some(all)
 }
 
-/// Does an item read another, if at all, as an element at indices of its own that run as those of the other do?
+/// Returns whether all reads of the item are plain elements. Their indices must be distinct indices
+/// of the reader with equal extents.
 fn reads_elementwise(ssa: &SsaFunction, reader: &PendingStmt, item: &PendingStmt) -> bool {
     let mut elements = 0;
     if let Some(stmt) = ssa.stmts.get(reader.var.0 as usize) {

@@ -1,6 +1,6 @@
 //! **Scalarisation of short axes.** Applies to an axis with a small constant extent, as in
-//! `[n, 3]`, if something reads single elements of it. Each element becomes a statement. It then is
-//! in the loop over the remaining axes, needs no memory, and zeros and ones in it are
+//! `[n, 3]`, if something reads single elements of it. Each element becomes a statement in the loop
+//! over the remaining axes. This statement needs no memory, and its zeros and ones are
 //! constant-folded. A sum over such an axis is unrolled.
 //!
 //! An axis qualifies if all its readers use indices that become constants ([`Axes`]). An array of
@@ -21,19 +21,22 @@ use lang_ir::ssa::{
 use lang_sizes::predicate::{Atom, Poly, Pred};
 use lang_syntax::ops::Scalar;
 
-/// Axes have no more elements than this; where the function would be too long by that, than the next.
+/// The limits on the extent of a short axis. The second limit applies if the first makes the
+/// function too long.
 const MAX_EXTENTS: [i128; 2] = [12, 4];
 
-/// A sum of no more terms is written out for itself, others where an axis is.
+/// The maximum number of terms of a sum that is unrolled on its own. A longer sum is unrolled only
+/// together with a scalarised axis.
 const MAX_UNROLLED_TERMS: i128 = 4;
 
-/// A function is not made longer than this: which statements share loops takes time that grows faster than they do.
+/// The maximum length of the result, because the time of loop fusion grows faster than the number
+/// of statements.
 const MAX_SCALARISED_STMTS: usize = 600;
 
 /// Scalarises the short axes of a function. Returns it, and for each statement the original one
 /// that it is an element of. `None` if nothing qualifies or the result is too long.
 pub(super) fn scalarise_short_axes(ssa: &SsaFunction) -> Option<(SsaFunction, Vec<StmtId>)> {
-    // New statements may stand behind those that read them.
+    // Sorts the statements, because readers may precede statements that earlier passes appended.
     let (ssa, order) = sort_topologically(ssa)?;
     let (made, made_of) = MAX_EXTENTS.iter().find_map(|most| {
         let axes = ScalarisedAxes::select(&ssa, *most)?;
@@ -45,31 +48,32 @@ pub(super) fn scalarise_short_axes(ssa: &SsaFunction) -> Option<(SsaFunction, Ve
     Some((made, made_of))
 }
 
-/// An axis of a statement, those of what it sums over behind its own.
+/// An axis of a statement. Bound indices follow its own axes.
 type StmtAxis = (u32, usize);
 
-/// The axes that are written out.
+/// The axes to scalarise, with their extents.
 struct ScalarisedAxes {
     extent_of: HashMap<StmtAxis, i128>,
 }
 
-/// What is found out about axes.
+/// The facts about axes from which [`Axes`] chooses.
 #[derive(Default)]
 struct AxisFacts {
-    /// How many elements they have.
+    /// The extents of the candidates.
     candidates: HashMap<StmtAxis, i128>,
-    /// Where one is read at an index that is made of indices: which axes those run over.
+    /// The axes with a subscript that consists of indices, and the reader's axes for these indices.
     subscript_uses: Vec<(StmtAxis, Vec<StmtAxis>)>,
-    /// Those of which single elements are meant.
+    /// The axes with accesses to single elements, from which the selection starts.
     seeds: HashSet<StmtAxis>,
-    /// Those of one statement that a predicate compares, and those that it sums over.
+    /// Groups of axes that are selected together: those that one predicate compares, and the bound
+    /// indices of a sum.
     linked_axes: Vec<Vec<StmtAxis>>,
-    /// Those that somebody reads in another way.
+    /// The axes with any other kind of subscript.
     unsupported: HashSet<StmtAxis>,
 }
 
 impl ScalarisedAxes {
-    /// Those of a function; none if there are none.
+    /// Selects the axes of a function; `None` if no axis qualifies.
     fn select(ssa: &SsaFunction, most: i128) -> Option<Self> {
         let mut found = AxisFacts::default();
         (0..).zip(&ssa.stmts).for_each(|(k, stmt)| found.add_candidates(k, stmt, most));
@@ -82,12 +86,12 @@ impl ScalarisedAxes {
         (!on.is_empty()).then_some(Self { extent_of: on })
     }
 
-    /// Which axes of a statement are written out.
+    /// Returns the extents of a statement's scalarised axes; `None` for the other axes.
     fn stmt_extents(&self, k: u32, count: usize) -> Vec<Option<i128>> {
         (0..count).map(|axis| self.extent_of.get(&(k, axis)).copied()).collect()
     }
 
-    /// How many statements there will be.
+    /// Estimates the number of statements of the result.
     fn estimated_stmt_count(&self, ssa: &SsaFunction) -> usize {
         let of = |(k, stmt): (u32, &Statement)| {
             let bound = if let Rhs::Contract { bound, .. } = &stmt.rhs { bound.len() } else { 0 };
@@ -114,7 +118,7 @@ impl AxisFacts {
         for (axis, n) in stmt.dims.iter().enumerate() {
             self.candidates.extend(short(n).map(|n| ((k, axis), n)));
         }
-        // All terms of a sum are written out or none: they are added in their order.
+        // A sum is unrolled completely or not at all, because its terms must keep their order.
         let Some(terms) = bound.iter().map(short).collect::<Option<Vec<i128>>>() else { return };
         self.linked_axes.push((stmt.dims.len()..).take(terms.len()).map(|axis| (k, axis)).collect());
         for (axis, n) in (stmt.dims.len()..).zip(&terms) {
@@ -149,7 +153,7 @@ impl AxisFacts {
             });
         }
         opaque.iter().for_each(|(var, at)| self.add_read(ssa, by_element.then_some(k), *var, at));
-        // The elements of an array that is written down.
+        // The elements of an array literal.
         if let Rhs::Add(items) = &stmt.rhs {
             let conjuncts = items.iter().flat_map(|item| item.pred.conjuncts().iter());
             for p in conjuncts {
@@ -163,7 +167,7 @@ impl AxisFacts {
         }
     }
 
-    /// Notes a place where elements are read. `by`: the statement whose indices the place has.
+    /// Records a read. `by` is the statement over whose indices the subscripts range.
     fn add_read(&mut self, ssa: &SsaFunction, by: Option<u32>, of: StmtId, at: &[Poly]) {
         let count = ssa.stmts.get(of.0 as usize).map_or(0, |stmt| stmt.dims.len());
         for axis in 0..count {
@@ -178,7 +182,7 @@ impl AxisFacts {
         }
     }
 
-    /// What extents and checks read is an array.
+    /// Records the reads of an extent or a check, which need whole arrays.
     fn add_poly_reads(&mut self, ssa: &SsaFunction, p: &Poly) {
         for_each_poly_read(p, &mut |v| self.add_read(ssa, None, v, &[]));
     }
@@ -189,7 +193,7 @@ impl AxisFacts {
         all.into_iter().for_each(|v| self.add_read(ssa, None, v, &[]));
     }
 
-    /// The axes that can be written out, of those that belong together with one of which single elements are meant.
+    /// Returns the candidates that can be scalarised and are connected to a seed.
     fn select_connected(mut self) -> HashMap<StmtAxis, i128> {
         for axis in &self.unsupported {
             self.candidates.remove(axis);
@@ -229,7 +233,7 @@ impl AxisFacts {
     }
 }
 
-/// Is it made of indices alone?
+/// Returns whether the polynomial depends on indices alone.
 fn depends_on_indices_only(p: &Poly) -> bool {
     let mut other = false;
     p.for_each_atom(&mut |a| {
@@ -242,7 +246,7 @@ fn depends_on_indices_only(p: &Poly) -> bool {
     !other
 }
 
-/// The truth values that a predicate asks, and where.
+/// Collects the opaque atoms of a predicate, with their subscripts.
 fn opaque_atoms(p: &Pred, all: &mut Vec<(StmtId, Vec<Poly>)>) {
     let found = RefCell::new(Vec::new());
     let _ = p.replace_opaque(&|x| {
@@ -252,11 +256,11 @@ fn opaque_atoms(p: &Pred, all: &mut Vec<(StmtId, Vec<Poly>)>) {
     all.extend(found.into_inner());
 }
 
-/// Where the elements of a statement are.
+/// The location of a statement's elements.
 enum ElementLocation {
     /// In one statement.
     Whole(StmtId),
-    /// In one for each of the elements of some axes, the last fastest.
+    /// In one statement for each element of the scalarised axes, the last axis fastest.
     Pieces(Vec<Option<i128>>, Vec<StmtId>),
 }
 
@@ -266,7 +270,7 @@ struct AxisScalarisation<'a> {
     builder: SsaBuilder,
     locations: Vec<ElementLocation>,
     original_stmts: Vec<StmtId>,
-    /// What loops became, by where they are: parts of one stay parts of one.
+    /// The rewritten loops, by address, so that the parts of a loop still share it.
     rewritten_loops: HashMap<usize, Arc<SsaLoop>>,
 }
 
@@ -332,7 +336,7 @@ impl<'a> AxisScalarisation<'a> {
         ElementLocation::Pieces(own.to_vec(), pieces)
     }
 
-    /// The statement at these numbers for the axes that are written out.
+    /// Builds the statement for one tuple `at` of the scalarised axes.
     fn build_element(&mut self, stmt: &Statement, own: &[Option<i128>], terms: &[Option<i128>], at: &[i128]) -> StmtId {
         let mut values: Vec<Poly> = Vec::new();
         let (mut numbers, mut free) = (at.iter(), 0);
@@ -425,7 +429,7 @@ impl<'a> AxisScalarisation<'a> {
                 self.builder.push(dims, stmt.scalar, Rhs::Loop(of, *part), needs)
             }
             other => {
-                // Its indices are its own.
+                // Bound indices keep their numbers.
                 let first = values.len();
                 values.extend((first..first + MAX_BOUND_INDICES).map(|k| statement_index(k, &Poly::default()).value()));
                 let rhs =
@@ -437,12 +441,12 @@ impl<'a> AxisScalarisation<'a> {
         }
     }
 
-    /// An element, at these values of the reader's indices.
+    /// Rewrites an access, with these values for the reader's indices.
     fn rewrite_access(&self, of: &TensorAccess, values: &[Poly]) -> TensorAccess {
         self.element_access(of.var, of.at.iter().map(|p| self.rewrite_poly(p, values)).collect())
     }
 
-    /// An element at indices of this function.
+    /// Returns the location of an element.
     fn element_access(&self, of: StmtId, at: Vec<Poly>) -> TensorAccess {
         match self.locations.get(of.0 as usize) {
             Some(ElementLocation::Whole(var)) => TensorAccess { var: *var, at },
@@ -460,7 +464,7 @@ impl<'a> AxisScalarisation<'a> {
                         }
                     }
                 }
-                // Outside of the axis nothing is read.
+                // An access out of bounds is never evaluated, so any piece serves.
                 let piece = nth.and_then(|nth| pieces.get(nth)).or_else(|| pieces.first());
                 TensorAccess { var: piece.copied().unwrap_or(of), at: rest }
             }
@@ -471,7 +475,7 @@ impl<'a> AxisScalarisation<'a> {
     fn rewrite_poly(&self, p: &Poly, values: &[Poly]) -> Poly {
         substitute_indices(p, values).substitute(&|a| {
             let Atom::Read(x, _, at) = a else { return None };
-            // Its indices have their values already, but for what they read themselves.
+            // The subscripts are already substituted, so only nested reads change.
             let of =
                 self.element_access(StmtId::from_local(*x)?, at.iter().map(|p| self.rewrite_poly(p, &[])).collect());
             Some(Poly::atom(Atom::Read(of.var.local(), of.var.name(), of.at.into())))
@@ -487,13 +491,13 @@ impl<'a> AxisScalarisation<'a> {
         })
     }
 
-    /// All elements of a statement, where they are its own.
+    /// Returns the access to a statement at its own indices.
     fn full_access(&self, var: StmtId) -> TensorAccess {
         let at = self.builder.dims(var).iter().enumerate().map(|(k, n)| statement_index(k, n).value()).collect();
         TensorAccess { var, at }
     }
 
-    /// A statement in one, put together if it is in pieces.
+    /// Returns the whole tensor of a statement, and assembles its pieces if needed.
     fn assemble_tensor(&mut self, of: StmtId) -> StmtId {
         let (axes, pieces) = match self.locations.get(of.0 as usize) {
             Some(ElementLocation::Whole(var)) => return *var,
@@ -515,10 +519,10 @@ impl<'a> AxisScalarisation<'a> {
     }
 }
 
-/// A statement has no more indices beside its own.
+/// The maximum number of bound indices of a statement.
 const MAX_BOUND_INDICES: usize = 32;
 
-/// All numbers of the axes that are written out, the last fastest.
+/// Returns all index tuples of the scalarised axes, the last axis fastest.
 fn index_tuples(axes: &[Option<i128>]) -> Vec<Vec<i128>> {
     let extents = axes.iter().flatten();
     extents.fold(vec![Vec::new()], |all, n| {

@@ -41,7 +41,7 @@ pub(super) fn scatter_reductions(
         [&check.guard, &check.cond].into_iter().for_each(|p| for_each_pred_read(p, &mut see));
     }
     body.outputs.iter().for_each(|(_, v)| see(*v));
-    // Of the loop what is left in the end is read, and nothing before.
+    // Only the final value may have readers.
     let parts: HashSet<LoopResult> = ssa.stmts.iter().filter_map(|stmt| loop_part(stmt, of)).collect();
     for (k, arg) in (0..).zip(&of.args) {
         let LoopArg::Carried { next, .. } = arg else { continue };
@@ -76,7 +76,7 @@ impl ScatterReduction {
     pub(super) fn add_sum(&self, inside: &mut Splicer, body: &SsaFunction, dims: &[Poly]) -> Option<TensorAccess> {
         let stmt = body.stmts.get(self.update.0 as usize)?;
         let Rhs::Update { bound, pred: asked, at, value, .. } = &stmt.rhs else { return None };
-        // The place has the indices of the batch, and behind these the number of the iteration.
+        // The site's indices are those of the batch, followed by the iteration number.
         let (batch, outer) = (inside.enclosing_extents.len().checked_sub(1)?, inside.enclosing_extents.len());
         let own = dims.len().checked_sub(batch).filter(|own| *own == at.len() && *own == stmt.dims.len())?;
         let here = |k: usize| statement_index(k, &Poly::default()).value();
@@ -84,7 +84,7 @@ impl ScatterReduction {
             (0..batch).map(here).chain([here(dims.len())]).chain((batch..dims.len()).map(here)).collect();
         let mut holds = Vec::new();
         for (j, extent) in bound.iter().enumerate() {
-            // What is an index of the element is that of the sum.
+            // A bound index that is a subscript of the update equals the index of the sum there.
             let k = at.iter().position(|p| as_index(p) == Some(own + j))?;
             if dims.get(batch + k) != Some(&substitute_indices(&inside.substitution.map_poly(extent), &values)) {
                 return None;
@@ -97,7 +97,8 @@ impl ScatterReduction {
         let put = &inside.substitution;
         for (k, p) in at.iter().enumerate() {
             let place = substitute_indices(&put.map_poly(p), &values);
-            // Other places are found by no equation that says which iteration has them.
+            // With any other subscript, no equation determines the iteration that updates an
+            // element.
             if place != here(batch + k) && !has_reads(&place) {
                 return None;
             }

@@ -32,7 +32,7 @@ pub(super) fn inline_single_trip_loops(body: &mut Vec<NestNode>) {
     }
 }
 
-/// The one index of a loop that runs once.
+/// Returns the index of the only iteration, if the loop runs once.
 fn single_index_value(of: &NestLoop) -> Option<Poly> {
     let whole = |p: &Poly| p.as_constant();
     let from = of.lower_bounds.iter().map(whole).try_fold(0, |most, p| Some(p?.max(most)))?;
@@ -40,7 +40,7 @@ fn single_index_value(of: &NestLoop) -> Option<Poly> {
     (to.checked_sub(from)? == 1).then(|| Poly::constant(from))
 }
 
-/// Products of matrices keep their indices.
+/// Returns whether the index can be substituted in the node. Matrix products need their indices.
 fn can_substitute_index(node: &NestNode) -> bool {
     match node {
         NestNode::Loop(NestLoop { body, .. }) | NestNode::Let { body, .. } | NestNode::If(_, body) => {
@@ -51,7 +51,7 @@ fn can_substitute_index(node: &NestNode) -> bool {
     }
 }
 
-/// A node where an index has a value.
+/// Substitutes a value for an index in a node.
 fn substitute_index(node: &NestNode, index: &Atom, value: &Poly) -> NestNode {
     let poly = |p: &Poly| p.substitute(&|a| (a == index).then(|| value.clone()));
     let pred = |p: &Pred| p.map(&poly);

@@ -69,7 +69,7 @@ impl Splicer {
     }
 
     /// Adds a statement of the body. Returns its access, and whether it depends on the variables in
-    /// `depend`. `None` if it cannot be spliced.
+    /// `dependent_vars`. `None` if it cannot be spliced.
     pub(super) fn splice_stmt(&mut self, body: &SsaFunction, stmt: &Statement) -> Option<(TensorAccess, bool)> {
         let put = &self.substitution;
         let rhs = stmt.rhs.map(&mut |a| put.map_access(a), &|p| put.map_poly(p), &|p| put.map_pred(p));
@@ -80,7 +80,7 @@ impl Splicer {
         if let Rhs::Contract { bound, .. } | Rhs::Reduce(SsaReduction { bound, .. }) = &rhs {
             used.extend(indices(bound));
         }
-        // Loops in it run alike everywhere in the place.
+        // The extents of its loops must not depend on the indices of the place.
         if !used.is_empty() {
             return None;
         }
@@ -97,7 +97,7 @@ impl Splicer {
             Rhs::Contract { bound, .. } | Rhs::Reduce(SsaReduction { bound, .. }) => bound.len(),
             _ => 0,
         };
-        // Its own indices come behind those that are left.
+        // Its own indices follow the kept indices of the place.
         let mut values = renumbering(&kept, outer + own.len() + bound);
         for (k, slot) in (0..).zip(values.iter_mut().skip(outer)) {
             *slot = statement_index(kept.len() + k, &Poly::default()).value();
@@ -127,7 +127,7 @@ impl Splicer {
         let (guard, cond) =
             (self.enclosing_guard.and(&self.substitution.map_pred(&own.guard)), self.substitution.map_pred(&own.cond));
         let own_dims: Vec<Poly> = own.dims.iter().map(|n| self.substitution.map_poly(n)).collect();
-        // What is asked runs over the same everywhere in the place.
+        // The extents of a check must not depend on the indices of the place.
         if own_dims.iter().any(|n| has_reads(n) || !indices([n]).is_empty()) {
             return None;
         }
@@ -153,7 +153,7 @@ impl Splicer {
     }
 }
 
-/// The same where a predicate holds, and zero elsewhere.
+/// Guards a right-hand side, so that it is zero wherever the predicate is false.
 fn guard_rhs(rhs: Rhs, p: &Pred) -> Rhs {
     if p.is_true() {
         return rhs;

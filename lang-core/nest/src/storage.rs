@@ -10,12 +10,12 @@ use lang_ir::ssa::{Rhs, SsaFunction, StmtId, index_number};
 use lang_sizes::predicate::{Atom, Index, LocalId, Poly, Pred};
 use lang_syntax::ops::Scalar;
 
-/// What is known of a variable while the loops are walked.
+/// The summary of the accesses to a variable.
 #[derive(Default)]
 struct AccessSummary {
-    /// The loops that are around all places where it is set or read.
+    /// The loops that enclose all accesses.
     enclosing_loops: Option<BTreeSet<LocalId>>,
-    /// The indices at which it is set and read, each if it is the same everywhere.
+    /// The indices of the accesses; `None` for an index that varies.
     subscripts: Option<Vec<Option<Poly>>>,
 }
 
@@ -96,7 +96,7 @@ pub(super) fn mark_fully_initialised(body: &[NestNode], places: &mut [KernelStor
     }
 }
 
-/// Is every element of a place set or cleared by one node, in loops over all of its axes?
+/// Returns whether one node initialises every element, in loops over all axes.
 fn is_fully_initialised<'n>(body: &'n [NestNode], place: &KernelStorage, around: &mut Vec<&'n Index>) -> bool {
     let all = |at: &[Option<&Poly>], around: &[&Index]| {
         let mut used = BTreeSet::new();
@@ -143,7 +143,7 @@ pub(super) fn entry_integers(ssa: &SsaFunction, body: &[NestNode], places: &mut 
     found.into_iter().collect()
 }
 
-/// The index expression that is written where a variable is read.
+/// Returns the index expression that is inlined at each read of the variable.
 fn inlined_index(ssa: &SsaFunction, var: StmtId) -> Option<&Poly> {
     match &ssa.stmts.get(var.0 as usize)?.rhs {
         Rhs::Index(p) => Some(p),
@@ -166,7 +166,7 @@ fn collect_integers(ssa: &SsaFunction, p: &Poly, found: &mut BTreeSet<Atom>) {
     inside.into_iter().for_each(|p| ensure_sufficient_stack(|| collect_integers(ssa, p, found)));
 }
 
-/// Calls with every polynomial.
+/// Calls `f` on every polynomial of a node.
 fn for_each_node_poly(node: &NestNode, f: &mut dyn FnMut(&Poly)) {
     let pred = |p: &Pred, f: &mut dyn FnMut(&Poly)| {
         p.visit(&mut |p| f(p), &mut |_| {});
@@ -208,7 +208,7 @@ fn for_each_node_poly(node: &NestNode, f: &mut dyn FnMut(&Poly)) {
     }
 }
 
-/// Calls with the indices of what a predicate reads.
+/// Calls `f` on the indices of the opaque atoms of a predicate.
 fn for_each_opaque_subscript(p: &Pred, f: &mut dyn FnMut(&Poly)) {
     match p {
         Pred::And(items) | Pred::Or(items) => items.iter().for_each(|p| for_each_opaque_subscript(p, f)),

@@ -1,9 +1,11 @@
-//! **Strip mining across loops.** Successive loops over the same elements in one iteration each
-//! traverse arrays that the previous loop has just evicted from the cache. The pass interleaves
-//! them by strips: all loops process some hundred elements, then the next ones.
+//! **Strip mining across loops.** Successive loops over the same elements in one iteration traverse
+//! the same arrays. Each loop misses the cache, because its predecessor has evicted the first
+//! elements. The pass interleaves the loops by strips: all loops process some hundred elements,
+//! then the next ones.
 //!
-//! A loop must lag behind a predecessor that sets elements further on, or that still has to read
-//! elements which the loop sets. The lag in elements is its delay.
+//! A loop must follow its predecessor at a distance if it reads elements further on that the
+//! predecessor sets. The same holds if it sets elements that the predecessor still reads. This
+//! distance in elements is its delay.
 //!
 //! ```text
 //! for j in 1..n: B[j] = A[j - 1]          for strip < (n + 256) // 256:
@@ -18,10 +20,10 @@ use super::use_def::{AccessVisitor, NestAccess};
 use lang_ir::ssa::{SsaFunction, StmtId};
 use lang_sizes::predicate::{Atom, Index, LocalId, Poly};
 
-/// So many elements are done at once: sixteen arrays of them are as large as the smallest cache.
+/// The number of elements in a strip. Sixteen arrays of this length fill the smallest cache.
 const STRIP_LENGTH: i64 = 256;
 
-/// Loops stay no further behind one another.
+/// The maximum delay of a loop.
 const MAX_DELAY: i64 = STRIP_LENGTH / 2;
 
 /// Strip-mines the successive loops in each iteration of the ordered loops.
@@ -32,7 +34,7 @@ pub(super) fn strip_mine_loops(ssa: &SsaFunction, body: &mut [NestNode], places:
     body.iter_mut().for_each(|node| pass.visit_node(node));
 }
 
-/// The number of the first loop that there is not.
+/// Raises `next` above the numbers of all loops in the node.
 fn raise_next_loop(node: &NestNode, next: &mut usize) {
     let mut see = |index: &Index| *next = (*next).max(loop_number(index.local).map_or(0, |k| k + 1));
     match node {
@@ -56,23 +58,24 @@ struct StripMining<'p> {
     next_loop: usize,
 }
 
-/// A loop of elements, how far it stays behind, and what it sets and reads.
+/// A loop over elements, with its delay and its accesses.
 struct StripStage {
     nest_loop: NestLoop,
     delay: i64,
     accesses: Vec<StageAccess>,
 }
 
-/// An element that is set or read in each iteration of a loop.
+/// An access to an element in each iteration of a loop.
 #[derive(PartialEq)]
 struct StageAccess {
     var: StmtId,
     is_write: bool,
-    /// Where it is, if that is told by the loop's index.
+    /// The position of the element, if the loop's index determines it.
     position: Option<StridedPosition>,
 }
 
-/// The index of a loop and something at one axis, and what does not depend on it at the others.
+/// The position of an element: the loop's index plus an offset on one axis, and invariant indices
+/// on the others.
 #[derive(PartialEq)]
 struct StridedPosition {
     axis: usize,
@@ -96,7 +99,7 @@ impl StripMining<'_> {
         }
     }
 
-    /// Puts the loops of an iteration in strips, as many as follow one another and can be.
+    /// Strip-mines the loops of an iteration, in runs of adjacent loops that qualify.
     fn strip_mine_iteration(&mut self, body: &mut Vec<NestNode>) {
         let mut stages: Vec<StripStage> = Vec::new();
         for node in std::mem::take(body) {
@@ -117,13 +120,13 @@ impl StripMining<'_> {
         self.flush_stages(&mut stages, body);
     }
 
-    /// A node as a loop of elements, if it is one.
+    /// Converts a node to a stage, if it is a loop over elements.
     fn as_stage(&self, node: NestNode) -> Result<StripStage, NestNode> {
         let of = match node {
             NestNode::Loop(of) => of,
             other => return Err(other),
         };
-        // What is short is in the cache as it is.
+        // A short loop fits in the cache anyway.
         let is_short = of.index.extent.as_constant().is_some_and(|n| n <= STRIP_LENGTH.into());
         let is_plain = |node: &NestNode| matches!(node, NestNode::Assign(set) if set.accumulate.is_none());
         if of.is_sequential || is_short || !of.body.iter().all(is_plain) {
@@ -150,7 +153,7 @@ impl StripMining<'_> {
         Ok(StripStage { nest_loop: of, delay: 0, accesses: seen })
     }
 
-    /// Puts loops in strips, if they share what they see.
+    /// Strip-mines the pending stages, if some of them share an array.
     fn flush_stages(&mut self, stages: &mut Vec<StripStage>, body: &mut Vec<NestNode>) {
         let stages = std::mem::take(stages);
         let mut sharing: HashMap<StmtId, HashSet<LocalId>> = HashMap::new();
@@ -180,7 +183,7 @@ impl StripMining<'_> {
     }
 }
 
-/// Where an element is, if the loop's index tells.
+/// Returns the position of an element, if one axis is the loop's index plus a constant.
 fn strided_position(indices: &[Poly], index: &Index) -> Option<StridedPosition> {
     let mut found = None;
     let mut beside = Vec::new();
@@ -201,7 +204,7 @@ fn strided_position(indices: &[Poly], index: &Index) -> Option<StridedPosition> 
     Some(StridedPosition { axis, offset: ahead, other_subscripts: beside })
 }
 
-/// How far a loop has to stay behind those before it; `None` if it has to wait until they are done.
+/// Returns the delay of a loop after its predecessors; `None` if it must wait for their end.
 fn required_delay(before: &[StripStage], stage: &StripStage) -> Option<i64> {
     let mut delay = 0;
     for other in before {
@@ -213,7 +216,8 @@ fn required_delay(before: &[StripStage], stage: &StripStage) -> Option<i64> {
             {
                 let (first, then) = (first.position.as_ref()?, then.position.as_ref()?);
                 match (first.axis == then.axis, first.other_subscripts == then.other_subscripts) {
-                    // Iteration `j` of the loop comes after iteration `j + then.ahead - first.ahead` of the other.
+                    // Iteration `j` of the loop comes after iteration
+                    // `j + then.offset - first.offset` of the other.
                     (true, true) => delay = delay.max(other.delay.checked_add(then.offset.checked_sub(first.offset)?)?),
                     (true, false) if are_provably_distinct(&first.other_subscripts, &then.other_subscripts) => {}
                     _ => return None,
@@ -224,7 +228,7 @@ fn required_delay(before: &[StripStage], stage: &StripStage) -> Option<i64> {
     (delay <= MAX_DELAY).then_some(delay)
 }
 
-/// Do they differ, whatever they are made of?
+/// Returns whether the indices differ by a nonzero constant on some axis.
 fn are_provably_distinct(a: &[Poly], b: &[Poly]) -> bool {
     a.iter().zip(b).any(|(a, b)| a.sub(b).as_constant().is_some_and(|d| d != 0))
 }

@@ -76,14 +76,14 @@ impl fmt::Display for ScheduleText<'_> {
 /// The steps of a case, or of the body of a loop.
 struct StepsText<'a> {
     case: &'a ScheduledCase,
-    /// How far in its lines stand.
+    /// The level of indentation.
     indent: usize,
-    /// How many loops that are no loops of kernels are around.
+    /// The number of enclosing loops outside kernels.
     depth: u32,
-    /// How many of these have been printed.
+    /// The number of such loops printed so far.
     loop_counter: &'a Cell<u32>,
     note: &'a dyn Fn(StmtId) -> Option<String>,
-    /// Of which loop's body a note was printed last.
+    /// The loop whose body has the last printed note.
     last_noted_loop: Cell<Option<StmtId>>,
 }
 
@@ -131,16 +131,16 @@ impl StepsText<'_> {
         statement_name(self.depth, var)
     }
 
-    /// What is said of a statement, behind its line.
+    /// Ends the line of a statement with its note.
     fn write_note(&self, f: &mut fmt::Formatter<'_>, var: StmtId) -> fmt::Result {
-        // In the body of a loop that of the loop is said once.
+        // The statements of a loop body share the note of the loop, which appears once.
         let body = self.case.prepared.loop_of_body_stmt(var);
         let is_said = body.is_some() && self.last_noted_loop.replace(body) == body;
         (self.note)(var).filter(|_| !is_said).map_or(Ok(()), |note| write!(f, "  -- {note}"))?;
         writeln!(f)
     }
 
-    /// A statement that no kernel has. A loop stands before its first part.
+    /// Prints a statement outside kernels. A loop precedes the first of its parts.
     fn write_stmt(&self, f: &mut fmt::Formatter<'_>, var: StmtId, numbers: &mut HashMap<usize, u32>) -> fmt::Result {
         let Some(stmt) = self.ssa().stmts.get(var.0 as usize) else { return Ok(()) };
         let text = match &stmt.rhs {
@@ -171,9 +171,9 @@ impl StepsText<'_> {
         self.write_note(f, var)
     }
 
-    /// A loop as this function says it, with its body as it is scheduled.
+    /// Returns a loop with names for this depth and its scheduled body.
     fn rename_loop(&self, of: &loops::SsaLoop, body: Option<&ScheduledCase>) -> loops::SsaLoop {
-        // Its indices are called so in its line and in its body.
+        // The head and the body of a loop use the same index names.
         let number = |a: &Atom| match a {
             Atom::Local(l, _) => Some(Poly::atom(Atom::Local(*l, format!("j{}", index_number(*l)?).into()))),
             _ => None,
@@ -187,7 +187,7 @@ impl StepsText<'_> {
         of
     }
 
-    /// A loop that runs step by step.
+    /// Prints a loop that runs step by step.
     fn write_loop(
         &self,
         f: &mut fmt::Formatter<'_>,
@@ -240,7 +240,7 @@ impl StepsText<'_> {
         TensorAccess { var: of.var, at: of.at.iter().map(|p| self.rename_poly(p)).collect() }
     }
 
-    /// With what it reads called as it is called here.
+    /// Renames the variables that the polynomial reads for this depth.
     fn rename_poly(&self, p: &Poly) -> Poly {
         if self.depth == 0 {
             return p.clone();
@@ -267,7 +267,7 @@ impl StepsText<'_> {
         all.iter().map(|p| self.rename_poly(p).to_string()).collect()
     }
 
-    /// The greatest or the least of these.
+    /// Prints a bound, as `max(…)` or `min(…)` if there are several.
     fn format_bound(&self, of: &[Poly], word: &str) -> String {
         match self.format_polys(of).as_slice() {
             [one] => one.clone(),
@@ -304,8 +304,11 @@ impl StepsText<'_> {
             let all: Vec<String> = places.map(|p| self.format_storage(p)).collect();
             if all.is_empty() { None } else { Some(format!("{word} {}", all.join(", "))) }
         };
-        let heads =
-            [of(StorageRole::Input, "reads"), of(StorageRole::Output, "writes"), of(StorageRole::Temporary, "temporaries")];
+        let heads = [
+            of(StorageRole::Input, "reads"),
+            of(StorageRole::Output, "writes"),
+            of(StorageRole::Temporary, "temporaries"),
+        ];
         self.write_indent(f, 0)?;
         writeln!(f, "kernel {}", heads.into_iter().flatten().collect::<Vec<_>>().join("; "))?;
         if !needs.is_empty() {
@@ -321,7 +324,7 @@ impl StepsText<'_> {
         Ok(())
     }
 
-    /// A node; of a loop that runs in chunks, what each of these has of its own.
+    /// Prints a node. `own` contains the private copies of a loop that runs in chunks.
     fn write_node(
         &self,
         f: &mut fmt::Formatter<'_>,

@@ -11,16 +11,16 @@ use lang_sizes::predicate::{FactContext, Index, Poly, Pred};
 #[derive(Clone)]
 pub(super) struct NestScope {
     depth: usize,
-    /// What is known of the sizes.
+    /// The facts about the sizes.
     size_facts: FactContext,
-    /// What is known here.
+    /// The facts in scope.
     facts: FactContext,
-    /// The indices that are counted, and between what they are.
+    /// The counted indices, which `pred` restricts.
     counted_indices: Vec<Index>,
     pred: Pred,
-    /// Is something asked that is no matter of indices?
+    /// Whether a condition depends on data.
     has_data_condition: bool,
-    /// Is it in a loop that data end? Then what is counted is counted for one iteration of that.
+    /// Whether a `while` loop encloses the node. Counts are then per iteration of that loop.
     is_in_while_loop: bool,
 }
 
@@ -64,7 +64,7 @@ impl NestScope {
         }
         let i = of.index.value();
         let mut bounds = Vec::new();
-        // The parts of a loop that is done in strips are as many as its extent says, all together.
+        // The strips of a loop together cover its extent once, so the strip's index is not counted.
         let strip = self.counted_indices.iter().position(|strip| is_strip_of_loop(of, strip));
         let strip = strip.map(|k| inside.counted_indices.remove(k));
         let is_bound = |p: &Poly| strip.as_ref().is_none_or(|strip| !p.mentions(&strip.atom()));
@@ -114,7 +114,7 @@ impl NestScope {
         self.undominated([extent].into_iter().chain(of), &|p, q| Pred::at_most(q, p))
     }
 
-    /// Those that are not known to be no further than another.
+    /// Returns the candidates that no other candidate is known to dominate.
     fn undominated<'p>(
         &self,
         all: impl Iterator<Item = &'p Poly>,
@@ -144,7 +144,7 @@ impl NestScope {
                 (p, by) => format!("({}) / {by}", shown(p)),
             };
         }
-        // One that another loop's index tells runs no longer than that.
+        // An extent that depends on an outer index counts as the extent of that index.
         let extent = |index: &Index| {
             let other = self.counted_indices.iter().rev().find(|other| index.extent.mentions(&other.atom()));
             other.map_or(&index.extent, |other| &other.extent).clone()
@@ -154,13 +154,14 @@ impl NestScope {
     }
 }
 
-/// Does the loop go on, in each iteration of the other, where it ended in the one before?
+/// Returns whether the loop continues, in each iteration of the other, where the previous iteration
+/// ended.
 fn is_strip_of_loop(of: &NestLoop, other: &Index) -> bool {
     let mut pairs = of.lower_bounds.iter().flat_map(|from| of.upper_bounds.iter().map(move |to| (from, to)));
     pairs.any(|(from, to)| from.linear_in(&other.atom()).is_some_and(|(by, _)| to.sub(from).as_constant() == Some(by)))
 }
 
-/// Do elements of arrays decide?
+/// Returns whether the predicate reads array elements.
 fn reads_data(p: &Pred) -> bool {
     let mut found = false;
     p.visit(&mut |p| found |= has_reads(p), &mut |_| {});

@@ -14,7 +14,7 @@ pub(super) enum NestAccess<'n> {
     Assign(&'n Assignment),
     /// The initialisation of elements at these indices.
     Fill(StmtId, &'n [Option<Poly>]),
-    /// A matrix product that sets them; its loops follow.
+    /// A matrix product that sets elements; its loops follow.
     MatrixProduct(StmtId),
 }
 
@@ -50,7 +50,7 @@ impl AccessVisitor<'_> {
         of.lower_bounds.iter().chain(&of.upper_bounds).for_each(|p| self.visit_poly(p, f));
     }
 
-    /// Calls with what a loop asks in each iteration.
+    /// Calls `f` on the read of a `while` loop's condition.
     fn visit_while_condition(&self, of: &NestLoop, f: &mut AccessCallback<'_>) {
         of.while_condition.iter().for_each(|of| self.visit_access(of, f));
     }

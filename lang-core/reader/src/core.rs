@@ -367,7 +367,10 @@ impl CoreResolver {
         let init = self.expr(&tree.init)?;
         let carried = if let CoreType::Tuple(parts, _) = &ty { parts.first() } else { None };
         if !carried.is_some_and(|c| equal_up_to_extents(c, &init.ty)) {
-            return Err(FormSyntaxError::new(tree.init.at, format!("the initial value has type `{}`, which is not the carry type", init.ty)));
+            return Err(FormSyntaxError::new(
+                tree.init.at,
+                format!("the initial value has type `{}`, which is not the carry type", init.ty),
+            ));
         }
         args.push(init);
         let trips = match &tree.count {
@@ -398,10 +401,7 @@ impl CoreResolver {
                 self.expr(of)?
             }
             _ => {
-                return Err(FormSyntaxError::new(
-                    tree.value.at,
-                    "expected an element at the indices of the update",
-                ));
+                return Err(FormSyntaxError::new(tree.value.at, "expected an element at the indices of the update"));
             }
         };
         let mut of = [&base.ty, &value.ty];

@@ -119,7 +119,10 @@ impl NameScope {
                 }
                 NameMeaning::Global(global, CoreType::Scalar(Scalar::I64)) => Poly::atom(Atom::Global(global)),
                 NameMeaning::Data(_, ty) | NameMeaning::Global(_, ty) => {
-                    return Err(FormSyntaxError::new(tree.at, format!("`{name}` has type `{ty}`, expected an integer")));
+                    return Err(FormSyntaxError::new(
+                        tree.at,
+                        format!("`{name}` has type `{ty}`, expected an integer"),
+                    ));
                 }
             },
             FormNode::At(of, at) => {
@@ -156,8 +159,8 @@ impl NameScope {
                     FormNode::Int(k) => u32::try_from(*k).ok(),
                     _ => None,
                 };
-                let power =
-                    power.ok_or_else(|| FormSyntaxError::new(exponent.at, "the exponent of an index must be a number"))?;
+                let power = power
+                    .ok_or_else(|| FormSyntaxError::new(exponent.at, "the exponent of an index must be a number"))?;
                 self.poly(base)?.pow(power)
             }
             FormNode::Apply(f, args) => match (f.as_str(), args.as_slice()) {

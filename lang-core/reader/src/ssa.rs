@@ -117,7 +117,10 @@ fn resolve_function(head: &HeadTree, lines: &SsaLines, module: &ModuleName) -> P
     for ((output, leaf), path) in lines.outputs.iter().zip(leaves).zip(paths) {
         let var = build.var(&output.var, output.at)?;
         if build.shapes.get(var.0 as usize) != Some(&(leaf.dims.len(), leaf.scalar)) {
-            return Err(FormSyntaxError::new(output.at, format!("`{}` does not have type `{}`", output.var, leaf.ty())));
+            return Err(FormSyntaxError::new(
+                output.at,
+                format!("`{}` does not have type `{}`", output.var, leaf.ty()),
+            ));
         }
         outputs.push((TypeLeaf { path: output.path.clone().unwrap_or(path), ..leaf }, var));
     }
@@ -376,7 +379,10 @@ impl SsaNameResolver {
                 let last = free.checked_sub(1).map(|k| statement_index(k, &Poly::default()));
                 let last = last.filter(|i| i.name == *name && !pred.mentions(&i.atom()));
                 if last.is_none() || line.scalar != Some(Scalar::I64) {
-                    return Err(FormSyntaxError::new(line.at, "`argsort` must have type `i64` and sort along the last index"));
+                    return Err(FormSyntaxError::new(
+                        line.at,
+                        "`argsort` must have type `i64` and sort along the last index",
+                    ));
                 }
                 Rhs::Argsort(Argsort { pred, keys: self.access(of, true)? })
             }
@@ -391,7 +397,10 @@ impl SsaNameResolver {
                 let rank = self.shapes.get(base.var.0 as usize).map_or(0, |s| s.0);
                 let below = free.checked_sub(*batch as usize);
                 if below != Some(at.len()) || rank != base.at.len() + at.len() {
-                    return Err(FormSyntaxError::new(line.at, format!("an update with {} indices does not match the rank", at.len())));
+                    return Err(FormSyntaxError::new(
+                        line.at,
+                        format!("an update with {} indices does not match the rank", at.len()),
+                    ));
                 }
                 if [base.var, self.var(&value.name, value.at)?].iter().any(|v| self.scalar(*v) != line.scalar) {
                     return Err(FormSyntaxError::new(line.at, "the update has a different type"));
@@ -410,7 +419,10 @@ impl SsaNameResolver {
             }
             RhsTree::Call { callee, batch, pred, args, result_index: part } => {
                 if *batch as usize > free {
-                    return Err(FormSyntaxError::new(line.at, "the call has more batch indices than the statement has indices"));
+                    return Err(FormSyntaxError::new(
+                        line.at,
+                        "the call has more batch indices than the statement has indices",
+                    ));
                 }
                 let sizes = self.scope.polys(&callee.sizes)?;
                 let pred = self.pred(pred.as_ref())?;
@@ -436,7 +448,9 @@ impl SsaNameResolver {
         };
         match operation {
             Some(operation) if args.len() == wanted => Ok(operation),
-            Some(_) => Err(FormSyntaxError::new(at, format!("`{name}` takes {wanted} arguments, found {}", args.len()))),
+            Some(_) => {
+                Err(FormSyntaxError::new(at, format!("`{name}` takes {wanted} arguments, found {}", args.len())))
+            }
             None => Err(FormSyntaxError::new(at, format!("unknown operation `{name}`"))),
         }
     }

@@ -274,14 +274,14 @@ const VALUE_HELPS: &[(&[&str], &str)] = &[
         "write `save(x, \"file.csv\")`; the file may also end in .npy, .npz, .json or .png",
     ),
     (&["imshow"], "write `plot(a, \"heatmap\")`"),
-    (&["show", "figure", "subplots"], "`plot(x, y)` draws immediately; `plot(x, y, file: \"figure.svg\")` draws to a file"),
+    (
+        &["show", "figure", "subplots"],
+        "`plot(x, y)` draws immediately; `plot(x, y, file: \"figure.svg\")` draws to a file",
+    ),
     (&["savefig"], "write `plot(x, y, file: \"figure.svg\")`"),
     (&["scatter_plot", "scatterplot"], "write `plot(x, y, \"points\")`"),
     (&["hist"], "write `plot(x, \"histogram\")`"),
-    (
-        &["str", "repr", "to_string", "format"],
-        "values do not convert to text: `print(\"a\", x)` prints them directly",
-    ),
+    (&["str", "repr", "to_string", "format"], "values do not convert to text: `print(\"a\", x)` prints them directly"),
     (
         &["tensor", "array", "asarray", "ndarray", "DeviceArray"],
         "write an array as `[1.0, 2.0]`, a matrix as `[[1.0, 2.0], [3.0, 4.0]]`",
@@ -315,10 +315,7 @@ const VALUE_HELPS: &[(&[&str], &str)] = &[
     (&["raise", "throw", "panic", "fail"], "write `error(\"text\")`"),
     (&["infinity", "Inf", "Infinity", "INFINITY"], "write `inf`"),
     (&["NaN", "NAN"], "write `nan`"),
-    (
-        &["isnan", "is_nan", "isNaN"],
-        "write `x != x`, also for a whole array, because only NaN differs from itself",
-    ),
+    (&["isnan", "is_nan", "isNaN"], "write `x != x`, also for a whole array, because only NaN differs from itself"),
     (&["isinf", "is_inf", "isInf", "is_infinite"], "write `abs(x) == inf`, or `x == inf` for one sign only"),
     (&["isfinite", "is_finite", "isFinite"], "write `abs(x) < inf`, which is false for NaN"),
     (&["PI", "Pi", "M_PI"], "write `pi`"),
@@ -360,7 +357,10 @@ const TYPE_HELPS: &[(&[&str], &str)] = &[
     ),
     (&["Bool", "boolean", "Boolean"], "truth values are `bool`"),
     (&["Complex", "complex"], "there are no complex numbers: use a pair `(f64, f64)`"),
-    (&["str", "string", "String", "char", "text"], "there is no type for text; strings exist only for effects and messages"),
+    (
+        &["str", "string", "String", "char", "text"],
+        "there is no type for text; strings exist only for effects and messages",
+    ),
     (
         &["Vec", "Vector", "vec", "vector", "List", "list", "Array", "array", "ndarray", "Tensor", "tensor"],
         "write an array type as `[n]f64`, or `[n, m]f64` with two axes",
@@ -467,9 +467,7 @@ pub(super) fn foreign_module_help(module: &str, name: &str, exists: impl Fn(&str
     } else if let Some(help) = foreign_value_help(name) {
         help
     } else {
-        format!(
-            "module `{module}` does not exist; `iverson doc {name}` searches the language and the library"
-        )
+        format!("module `{module}` does not exist; `iverson doc {name}` searches the language and the library")
     })
 }
 

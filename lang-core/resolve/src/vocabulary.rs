@@ -173,7 +173,9 @@ fn keyword_doc(word: Word) -> (&'static str, &'static str) {
         Word::Type => ("type T = A(f64) | B", "Defines a type."),
         Word::For => binder_doc(BinderKind::For),
         Word::By => ("for i in a..b by s: e", "The indices a, a + s, a + 2 * s and so on, below b."),
-        Word::Where => ("def f(x: a) -> a where a: num", "Constrains a type parameter: num for numbers, real for f64 and f32."),
+        Word::Where => {
+            ("def f(x: a) -> a where a: num", "Constrains a type parameter: num for numbers, real for f64 and f32.")
+        }
         Word::True | Word::False => ("true, false", "The two values of bool."),
     }
 }

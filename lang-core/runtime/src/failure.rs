@@ -93,7 +93,8 @@ impl FailureSite<'_> {
             }
             AllocationError::Planned(bytes, limit) => {
                 let (needed, limit) = (bytes.div_ceil(1 << 20), limit >> 20);
-                let message = format!("this computation needs {needed} MiB at once, but the memory limit is {limit} MiB");
+                let message =
+                    format!("this computation needs {needed} MiB at once, but the memory limit is {limit} MiB");
                 self.fail(Code::E0508, message)
             }
         }

@@ -105,7 +105,8 @@ impl Session {
         let place = self.attributed_span(&adjoint, var, &|_| true).filter(|(item, _)| item.module == def.module);
         let span = place.and_then(|(item, span)| Some(span.shift(self.item(&item)?.start)));
         let short = &def.name;
-        let message = format!("no constant multiple of the cost of `{short}` bounds the cost of the adjoint of `{short}`");
+        let message =
+            format!("no constant multiple of the cost of `{short}` bounds the cost of the adjoint of `{short}`");
         let formula = |f: &Formula| f.math_text(&FactContext::new(bound.question().assumptions), &bound.names);
         let grows = format!("as {}", formula(&term.clone().into()));
         let mut d = Diagnostic::new(Code::W0700, span.unwrap_or(name), message);
@@ -119,7 +120,8 @@ impl Session {
             None => d.label = format!("its cost grows {grows}"),
         }
         let sizes: Vec<String> = at.sizes.iter().map(|(a, n)| bound.names.assignment_text(a, *n)).collect();
-        let numbers = format!("at {}, the adjoint costs {} and the function costs {}", sizes.join(", "), at.derived, at.primal);
+        let numbers =
+            format!("at {}, the adjoint costs {} and the function costs {}", sizes.join(", "), at.derived, at.primal);
         Some(d.help(format!("{numbers}, with inputs and outputs; `iverson cost` prints the formulas")))
     }
 

@@ -134,9 +134,9 @@ fn cycle_diagnostic(db: &dyn Database, item: ItemInput, tree: &ast::Tree) -> Dia
         }
         ast::Item::Type(def) => {
             let message = format!("the definition of `{}` is circular", def.name.name);
-            Diagnostic::new(Code::E0109, def.name.span, message)
-                .label("its right side depends on this name")
-                .help("use constructors, because only a sum type can contain itself: `type List(a) = Nil | Cons(a, List(a))`")
+            Diagnostic::new(Code::E0109, def.name.span, message).label("its right side depends on this name").help(
+                "use constructors, because only a sum type can contain itself: `type List(a) = Nil | Cons(a, List(a))`",
+            )
         }
         ast::Item::Let(top) => {
             let name = tree.pats[top.pat].span;
@@ -146,12 +146,8 @@ fn cycle_diagnostic(db: &dyn Database, item: ItemInput, tree: &ast::Tree) -> Dia
             };
             let subject = item.text(db).get(name.range()).filter(|text| !text.contains('\n')).unwrap_or("it");
             let help = match &through {
-                None => {
-                    "give the new value another name, as in `let y = x + 1`; use `scan` or `fold` to accumulate"
-                }
-                Some(_) => {
-                    "break the cycle, because a value can use only values that do not depend on it"
-                }
+                None => "give the new value another name, as in `let y = x + 1`; use `scan` or `fold` to accumulate",
+                Some(_) => "break the cycle, because a value can use only values that do not depend on it",
             };
             let by = through.map(|name| format!(", through `{name}`")).unwrap_or_default();
             Diagnostic::new(Code::E0211, used, format!("`{subject}` uses itself{by}"))

@@ -285,7 +285,8 @@ impl<'a> Lexer<'a> {
             } else if !self.remaining_text().chars().nth(1).is_some_and(is_name_start) {
                 real = true;
                 self.offset += 1;
-                wrong = Some(("a number must not end with a decimal point", "write a `0` after the point, as in `2.0`"));
+                wrong =
+                    Some(("a number must not end with a decimal point", "write a `0` after the point, as in `2.0`"));
             }
         }
         if !position && matches!(self.peek_byte(0), b'e' | b'E') {
@@ -323,7 +324,8 @@ impl<'a> Lexer<'a> {
             let limit = (1u64 << 63) - u64::from(!negated);
             let value = plain.parse().ok().filter(|value| *value <= limit);
             if value.is_none() && wrong.is_none() {
-                let help = "the maximum is 9223372036854775807; write a real number with a decimal point or an exponent";
+                let help =
+                    "the maximum is 9223372036854775807; write a real number with a decimal point or an exponent";
                 self.report(Code::E0004, start, "the number is too large for i64", help);
             }
             Token::Int(value.unwrap_or(0))

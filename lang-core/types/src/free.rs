@@ -25,6 +25,7 @@ pub fn mentioned(body: &TypedBody, root: TypedId) -> Vec<(GlobalName, Type)> {
     found
 }
 
+/// Returns whether a value of the type can contain a function.
 fn has_function(ty: &Type) -> bool {
     let mut open = vec![ty];
     while let Some(ty) = open.pop() {

@@ -134,8 +134,12 @@ impl<'a> TypeLowering<'a> {
             Some(TypeRes::Global(global)) => self.lower_applied_type(&global.clone(), args, span),
             Some(TypeRes::Size(_)) => {
                 self.diagnostics.push(
-                    Diagnostic::new(Code::E0108, span, format!("`{}` is a size, but a type is expected here", name.name))
-                        .help("write sizes in brackets: `[n]f64`"),
+                    Diagnostic::new(
+                        Code::E0108,
+                        span,
+                        format!("`{}` is a size, but a type is expected here", name.name),
+                    )
+                    .help("write sizes in brackets: `[n]f64`"),
                 );
                 Type::Error
             }
@@ -352,10 +356,9 @@ impl<'a> TypeLowering<'a> {
     }
 
     fn report_not_a_size(&mut self, span: Span) -> Poly {
-        self.diagnostics.push(
-            Diagnostic::new(Code::E0309, span, "this cannot be a size")
-                .help("write a number, an `i64`, a size parameter, or `+ - * // %` of these; bind other values with `let` first"),
-        );
+        self.diagnostics.push(Diagnostic::new(Code::E0309, span, "this cannot be a size").help(
+            "write a number, an `i64`, a size parameter, or `+ - * // %` of these; bind other values with `let` first",
+        ));
         self.mark_unknown_size()
     }
 }
@@ -517,7 +520,11 @@ fn unsolvable_sizes(
         });
         // Sizes that depend on each other are one mistake.
         if in_params && let Some(first) = diagnostics.iter_mut().find(|d| d.code == Code::E0301) {
-            first.related.push(RelatedLabel { span, message: format!("`{name}` cannot be inferred either"), module: None });
+            first.related.push(RelatedLabel {
+                span,
+                message: format!("`{name}` cannot be inferred either"),
+                module: None,
+            });
             continue;
         }
         diagnostics.push(if in_params {

@@ -410,7 +410,7 @@ fn every_name_is_offered_where_it_is_used() {
                     // The fields of a record literal are offered only if a type declares them.
                     let literal = matches!(found.meaning, NameTarget::Field(..))
                         && !text[..found.span.start as usize].ends_with('.');
-                    // After `?` a name is new, and rarely an earlier one.
+                    // After `?` a name is usually new.
                     let unknown = text[..found.span.start as usize].ends_with('?');
                     if !known && !literal && !unknown {
                         let line = text.lines().nth(text[..at as usize].matches('\n').count()).unwrap_or_default();

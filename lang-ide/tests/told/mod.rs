@@ -1,4 +1,5 @@
-//! The program of the tests of lenses, hints and views, and sessions of programs without errors.
+//! **Test fixture.** The program of the tests of lenses, hints and views, and the constructor of
+//! sessions without errors.
 
 use lang_ide::Session;
 

@@ -231,8 +231,11 @@ pub(crate) fn parse_sizes(signature: &Signature, at: &[String], written: SizeSyn
         };
         let place = names.iter().position(|have| *have == name);
         let Some(slot) = place.and_then(|k| sizes.get_mut(k)) else {
-            let have =
-                if names.is_empty() { "the definition has no sizes".to_owned() } else { format!("its sizes: {}", names.join(", ")) };
+            let have = if names.is_empty() {
+                "the definition has no sizes".to_owned()
+            } else {
+                format!("its sizes: {}", names.join(", "))
+            };
             return Err(problem(format!("the definition has no size `{name}`"), have));
         };
         let is_extent = signature.sizes.iter().any(|s| s.name == name && s.source == SizeSource::Implicit);

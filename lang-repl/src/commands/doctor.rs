@@ -84,9 +84,7 @@ pub(crate) fn run(common: &CommonOptions, out: OutputWriter) -> Status {
         text += &format!("  {name:<9} {:<4} {why}\n", mark(there));
     }
     text += match used {
-        "cpu" => {
-            "\nFunctions, loops and derivatives run as machine code; the interpreter runs the rest.\n"
-        }
+        "cpu" => "\nFunctions, loops and derivatives run as machine code; the interpreter runs the rest.\n",
         _ => "\nThe interpreter runs programs; their generated derivatives run on whole arrays.\n",
     };
     out.print(&text);

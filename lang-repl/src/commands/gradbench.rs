@@ -200,7 +200,10 @@ fn arguments_from_json(signature: &Signature, input: &Value) -> Result<Vec<ReadC
         }
         _ if signature.params.len() == 1 => vec![input.clone()],
         _ => {
-            return Err(format!("the function takes {} arguments, but the input is not an object", signature.params.len()));
+            return Err(format!(
+                "the function takes {} arguments, but the input is not an object",
+                signature.params.len()
+            ));
         }
     };
     let read = |value: &Value| {

@@ -26,7 +26,9 @@ use crate::types;
 pub(crate) fn unavailable_feature(common: &CommonOptions) -> Option<Problem> {
     if common.backend == BackendChoice::Gpu {
         let problem = Problem::new(Code::E0510, "the gpu backend is not available yet");
-        return Some(problem.with_help("`--backend interp` runs every program; `iverson doctor` lists the available backends"));
+        return Some(
+            problem.with_help("`--backend interp` runs every program; `iverson doctor` lists the available backends"),
+        );
     }
     (common.precision == Precision::F32).then(|| {
         Problem::new(Code::E0510, "`--precision f32` is not available yet").with_help("write `f32` in the program")

@@ -397,11 +397,14 @@ fn cell_problem(
             let problem = fitter.content_error(format!("{place} has no value; expected `{wanted}`"));
             with_help(problem, "a column of reals reads a missing value as NaN")
         }
-        CellRejection::TooLarge => fitter.content_error(format!("{place} is {shown}, which does not fit in `{wanted}`")),
-        CellRejection::NotInteger => fitter.content_error(format!("{place} is {shown}, which is not a valid `{wanted}`")),
+        CellRejection::TooLarge => {
+            fitter.content_error(format!("{place} is {shown}, which does not fit in `{wanted}`"))
+        }
+        CellRejection::NotInteger => {
+            fitter.content_error(format!("{place} is {shown}, which is not a valid `{wanted}`"))
+        }
         CellRejection::Boolean => {
-            let problem =
-                fitter.content_error(format!("{place} is the boolean `{shown}`; expected `{wanted}`"));
+            let problem = fitter.content_error(format!("{place} is the boolean `{shown}`; expected `{wanted}`"));
             let one = if scalar == Scalar::I64 { "1" } else { "1.0" };
             with_help(problem, format!("read it as bool; `[x[i]] * {one}` is 1 where it is true"))
         }
@@ -433,7 +436,9 @@ fn is_date(text: &str) -> bool {
 /// Returns advice on reading a cell that is no number.
 fn cell_advice(table: &DataTable, text: &str, scalar: Scalar) -> Option<String> {
     if is_date(text) {
-        return Some("dates are not supported: omit the column, or store year, month and day in separate columns".to_owned());
+        return Some(
+            "dates are not supported: omit the column, or store year, month and day in separate columns".to_owned(),
+        );
     }
     let digits = text.contains(|c: char| c.is_ascii_digit());
     let numeral = |c: char| c.is_ascii_digit() || matches!(c, '-' | '+' | '.' | ',' | 'e' | 'E' | '_' | '\'' | ' ');

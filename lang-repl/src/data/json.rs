@@ -265,7 +265,8 @@ impl<'a> JsonReader<'a> {
 
     fn read_code_unit(&mut self) -> Result<u32, String> {
         let digits = self.rest().get(..4).filter(|d| d.bytes().all(|b| b.is_ascii_hexdigit()));
-        let unit = digits.and_then(|d| u32::from_str_radix(d, 16).ok()).ok_or("`\\u` must have four hexadecimal digits")?;
+        let unit =
+            digits.and_then(|d| u32::from_str_radix(d, 16).ok()).ok_or("`\\u` must have four hexadecimal digits")?;
         self.offset += 4;
         Ok(unit)
     }

@@ -407,7 +407,8 @@ pub(super) fn check_value(value: &Value) -> Result<(), Refusal> {
     if file_size(value).is_some() {
         return Ok(());
     }
-    let message = format!("the value is {}, but a .npy file contains a number or an array of numbers", value_noun(value));
+    let message =
+        format!("the value is {}, but a .npy file contains a number or an array of numbers", value_noun(value));
     Err(save_refusal(message, "save records and tuples of arrays as .npz, any value as .json"))
 }
 

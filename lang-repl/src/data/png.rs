@@ -49,8 +49,7 @@ pub(super) fn read(bytes: &[u8]) -> Result<Image, String> {
     // becomes a number of eight bytes.
     let most = bound.saturating_mul(32).min(MAX_BYTES / 8);
     let size = reader.output_buffer_size().filter(|n| *n <= most);
-    let size =
-        size.ok_or_else(|| format!("{width} by {height} pixels cannot fit in {} bytes", bytes.len()))?;
+    let size = size.ok_or_else(|| format!("{width} by {height} pixels cannot fit in {} bytes", bytes.len()))?;
     let mut pixels = vec![0; size];
     let info = reader.next_frame(&mut pixels).map_err(bad)?;
     pixels.truncate(info.buffer_size());
@@ -92,7 +91,8 @@ fn drop_alpha<T: Copy + PartialEq>(samples: Vec<T>, channels: usize, alpha: bool
 /// Writes a matrix as a grey image, or an array `[h, w, 3]` as a colour image. Also returns
 /// warnings about clamped numbers.
 pub(super) fn write(value: &Value) -> Result<(Vec<u8>, Vec<String>), Refusal> {
-    const HELP: &str = "a grey image is `[h, w]`, a colour image `[h, w, 3]`, of reals from 0 to 1 or integers from 0 to 255";
+    const HELP: &str =
+        "a grey image is `[h, w]`, a colour image `[h, w, 3]`, of reals from 0 to 1 or integers from 0 to 255";
     let Value::Array(array) = value else {
         return Err(save_refusal(format!("the value is {}, not an image", value_noun(value)), HELP));
     };

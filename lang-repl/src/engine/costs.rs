@@ -312,7 +312,9 @@ impl CostFormulaReport {
                     .collect();
                 format!("adjoint + io exceeds every multiple of {right}, because of {}\n{}", shown(term), at.join("\n"))
             }
-            CertificateVerdict::Unknown(why) => format!("the cost ratio of the adjoint is unknown: {}", unknown_reason(*why)),
+            CertificateVerdict::Unknown(why) => {
+                format!("the cost ratio of the adjoint is unknown: {}", unknown_reason(*why))
+            }
         })
     }
 

@@ -235,7 +235,8 @@ fn impossible_array(name: &str, mut ty: &Type) -> Option<Problem> {
     }
     (count > MOST_MADE_UP).then(|| {
         let message = format!("`{name}` of type `{whole}` has too many elements for a synthetic value");
-        Problem::new(Code::E0508, message).with_help(format!("use smaller sizes; a synthetic array has at most {MOST_MADE_UP} elements"))
+        Problem::new(Code::E0508, message)
+            .with_help(format!("use smaller sizes; a synthetic array has at most {MOST_MADE_UP} elements"))
     })
 }
 

@@ -188,12 +188,9 @@ pub(super) fn plan_figure(figure: &Figure) -> Result<DrawingPlan<'_>, (String, &
     let logs = (log(PlotOption::Xscale)?, log(PlotOption::Yscale)?);
     let bins = match figure.integer_option(PlotOption::Bins) {
         None => None,
-        Some(n) => Some(
-            usize::try_from(n)
-                .ok()
-                .filter(|n| (1..=bins::MAX_BINS).contains(n))
-                .ok_or_else(|| (format!("a histogram cannot have {n} bins"), "`bins:` must be a number from 1 to 10000"))?,
-        ),
+        Some(n) => Some(usize::try_from(n).ok().filter(|n| (1..=bins::MAX_BINS).contains(n)).ok_or_else(|| {
+            (format!("a histogram cannot have {n} bins"), "`bins:` must be a number from 1 to 10000")
+        })?),
     };
     let alone = figure.layers.first().and_then(|layer| TileGrid::from_layer(layer, &mut notes));
     let (body, names) = match alone {

@@ -71,8 +71,9 @@ pub(super) fn missing_glyphs(plan: &DrawingPlan<'_>) -> Option<String> {
     lacking.dedup();
     let shown: String = lacking.iter().take(10).collect();
     let more = if lacking.len() > 10 { "…" } else { "" };
-    (!lacking.is_empty())
-        .then(|| format!("the font has no glyphs for `{shown}{more}`, which are drawn as boxes; an .svg plot keeps its text"))
+    (!lacking.is_empty()).then(|| {
+        format!("the font has no glyphs for `{shown}{more}`, which are drawn as boxes; an .svg plot keeps its text")
+    })
 }
 
 fn draw_svg(plan: &DrawingPlan<'_>, width: u16, height: u16) -> Result<Vec<u8>, String> {

@@ -43,8 +43,8 @@ use session::{Flow, ReplSession};
 /// Runs a session until its end.
 pub(crate) fn run(common: &CommonOptions, out: OutputWriter) -> Status {
     if out.is_json() {
-        let problem =
-            Problem::new(Code::E0600, "a REPL session cannot print JSON").with_help("use `iverson eval EXPR --format json`");
+        let problem = Problem::new(Code::E0600, "a REPL session cannot print JSON")
+            .with_help("use `iverson eval EXPR --format json`");
         out.report_failure(&[problem], &Sources::default());
         return Status::Usage;
     }

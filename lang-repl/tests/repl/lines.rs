@@ -1,4 +1,4 @@
-//! Tests of where an input ends in the REPL, and of questions there.
+//! Tests of the end of an input in the REPL, and of requests for types and explanations.
 
 use expect_test::expect;
 

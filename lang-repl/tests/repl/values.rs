@@ -1,4 +1,4 @@
-//! Tests of how values are shown.
+//! Tests of printed values.
 
 use expect_test::expect;
 

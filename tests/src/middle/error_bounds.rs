@@ -18,7 +18,7 @@ pub struct Number {
     pub error: f64,
     /// The exponent of a power of two that divides every term.
     pub grain: i32,
-    /// Whether it has single precision.
+    /// Whether the value has single precision.
     pub single: bool,
 }
 
@@ -46,7 +46,7 @@ impl Number {
         Self::exact(0.0, single)
     }
 
-    /// Returns whether it is zero in every order.
+    /// Returns whether the value is zero in every order of evaluation.
     #[must_use]
     pub fn is_nothing(&self) -> bool {
         self.size == 0.0 && self.error == 0.0 && self.value == 0.0

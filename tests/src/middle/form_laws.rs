@@ -55,15 +55,15 @@ pub struct LawCounts {
     pub tangents: u64,
     /// Points at which inner products were compared.
     pub products: u64,
-    /// Those of them that were equal bit for bit, as required.
+    /// The inner products that were equal bit for bit, as required.
     pub exact_products: u64,
     /// Points at which second derivatives were compared.
     pub seconds: u64,
-    /// Those of them that were compared with the interpreter's `hvp` too.
+    /// The second derivatives that were also compared with the interpreter's `hvp`.
     pub hessians: u64,
     /// Points at which the predicted cost equals the counts.
     pub costs: u64,
-    /// Points at which it is an upper bound, because the cost depends on data.
+    /// Points at which the predicted cost is an upper bound, because the cost depends on data.
     pub bounds: u64,
     /// Runs whose counts equal formulas of sizes alone.
     pub formulas: u64,

@@ -116,7 +116,7 @@ pub fn soak(seed: u64, first: u64, count: u64) -> Result<MiddleReport, String> {
     })
 }
 
-/// Does the same for the programs of these numbers.
+/// Draws the programs with these numbers and checks the laws on each.
 fn soak_share(seed: u64, numbers: impl Iterator<Item = u64>) -> MiddleReport {
     let mut report = MiddleReport::default();
     let mut laws: BTreeMap<String, u64> = BTreeMap::new();

@@ -1,5 +1,5 @@
-//! **Sorting and filtering** in drawn programs: of rows, records and integers, also inside binders
-//! and loops.
+//! **Sorting and filtering** in drawn programs. Sorts rows, records and integers, also inside
+//! binders and loops.
 
 use super::programs::MiddleProgramGenerator;
 

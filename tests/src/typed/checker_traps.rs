@@ -1,6 +1,6 @@
 //! **Traps.** Draws programs that tempt the checker to prove too much. They contain facts from a
-//! condition that has not been evaluated yet, integers that wrap, sizes that would be negative, and
-//! extents that two arrays must share.
+//! condition that is not evaluated yet, and integers that wrap. They also contain sizes that would
+//! be negative, and extents that two arrays must share.
 
 use super::draw::{TypedGenerator, VariableKind};
 use super::types::{DrawnType, lone, named, number};

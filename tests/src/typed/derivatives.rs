@@ -21,7 +21,7 @@ use crate::run::MAIN;
 pub struct DerivativeCounts {
     /// Points at which the function and its derivatives have values.
     pub points: u64,
-    /// Those of them with a tangent other than zero.
+    /// The points with a nonzero tangent.
     pub varying: u64,
     /// Tangents that differences of values confirmed.
     pub first: u64,

@@ -14,15 +14,15 @@ const UNFINISHED: [&str; 3] = [concat!("to", "do!("), concat!("unimple", "mented
 pub(super) fn check(files: &[RepositoryFile]) -> Vec<TidyProblem> {
     let mut problems = Vec::new();
     for file in files.iter().filter(|f| f.path.ends_with(".iv") && !f.path.contains('/')) {
-        problems.push(TidyProblem::error(
-            &file.path,
-            0,
-            "a program must not be in the root folder: move or delete it",
-        ));
+        problems.push(TidyProblem::error(&file.path, 0, "a program must not be in the root folder: move or delete it"));
     }
     for file in files.iter().filter(|f| f.path.ends_with(".rs")) {
         if !file.text.starts_with("//!") {
-            problems.push(TidyProblem::error(&file.path, 1, "a file must start with a `//!` comment: its purpose and invariants"));
+            problems.push(TidyProblem::error(
+                &file.path,
+                1,
+                "a file must start with a `//!` comment: its purpose and invariants",
+            ));
         }
         let lines = file.text.lines().count();
         if lines > TOO_LONG {

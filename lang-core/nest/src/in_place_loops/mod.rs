@@ -30,13 +30,13 @@ use lang_sizes::predicate::{Atom, FactContext, Index, LocalId, Poly, Pred};
 use lang_syntax::ops::Scalar;
 use node_queries::{count_reads, element_poly, is_parallel_nest, is_self_copy, placeholder_rhs};
 
-/// A kernel has no more statements.
+/// The maximum number of statements of a loop body.
 const MAX_BODY_STMTS: usize = 400;
 
 /// Returns the prepared function of a loop's body and its schedule.
 pub(super) type BodyScheduler<'b> = &'b dyn Fn(&Arc<SsaFunction>) -> (Arc<SsaFunction>, Schedule);
 
-/// How what is carried begins, and what it is next, by the statement of the body.
+/// The initialisation of the states, and for each state the body statement with its next value.
 type StateTransitions = (Vec<NestNode>, Vec<(TensorAccess, StmtId)>);
 
 /// Replaces loops by kernels where possible. Returns the function with their statements, the steps,
@@ -84,7 +84,8 @@ pub(super) fn loops_to_kernels(
     made.map(|(ssa, steps)| (ssa, steps, statements))
 }
 
-/// What is asked of the parts of a loop: before it, and of what they are.
+/// Partitions the checks of a loop's parts: those that precede the loop, and those that depend on
+/// its results.
 fn partition_checks(ssa: &SsaFunction, parts: &HashSet<StmtId>) -> (Vec<u32>, Vec<u32>) {
     let parts_of = || (0..).map(StmtId).zip(&ssa.stmts).filter(|(var, _)| parts.contains(var));
     let mut all: Vec<u32> = parts_of().flat_map(|(_, stmt)| &stmt.needs).copied().collect();
@@ -93,7 +94,8 @@ fn partition_checks(ssa: &SsaFunction, parts: &HashSet<StmtId>) -> (Vec<u32>, Ve
     all.into_iter().partition(|c| !check_operands(ssa, *c).iter().any(|var| parts.contains(var)))
 }
 
-/// Is an array changed in a body, or in a loop there? Others are not worth being scheduled for it.
+/// Returns whether a body, or a loop in it, updates an array. Other bodies are not worth scheduling
+/// here.
 fn has_updates(body: &SsaFunction) -> bool {
     body.stmts.iter().any(|stmt| match &stmt.rhs {
         Rhs::Update { .. } => true,
@@ -106,57 +108,59 @@ fn is_part_of_loop(stmt: &Statement, of: &Arc<region::SsaLoop>) -> bool {
     matches!(&stmt.rhs, Rhs::Loop(other, _) if Arc::ptr_eq(other, of) || other == of)
 }
 
-/// A loop as a kernel.
+/// A loop that became a kernel.
 struct LoopKernel {
     /// The function with its statements.
     ssa: SsaFunction,
     kernel: Kernel,
-    /// What is asked before it.
+    /// The checks that must precede it.
     needs: Vec<u32>,
-    /// What is carried, and what that begins with.
+    /// The loop-carried variables, with their initial values.
     carried: Vec<(StmtId, TensorAccess)>,
 }
 
-/// A loop as a kernel in the making.
+/// The conversion of a loop to a kernel.
 struct LoopConversion<'r> {
-    /// The function around, with the statements of the body.
+    /// The enclosing function, with the statements of the body.
     ssa: SsaFunction,
     source: &'r region::SsaLoop,
     body: &'r SsaFunction,
-    /// The loops around an iteration: over the batch, and over the iterations.
+    /// The loops that enclose an iteration: over the batch, and over the iterations.
     enclosing: Vec<Index>,
-    /// What the sizes and integers of the body are there.
+    /// The values of the body's sizes and integers in the kernel.
     size_values: HashMap<LocalId, Poly>,
-    /// What indices are there.
+    /// The values of the body's indices in the kernel.
     index_values: HashMap<LocalId, Poly>,
-    /// What has the elements of a statement of the body, at these first indices.
+    /// For each statement of the body, the variable that holds its elements, with the first
+    /// indices.
     vars: HashMap<StmtId, TensorAccess>,
     versions: ArrayVersions,
     carried: Vec<(StmtId, TensorAccess)>,
-    /// How many loops there are.
+    /// The number of loops created so far.
     loop_count: u32,
-    /// What sizes are called.
+    /// The names of the sizes.
     size_names: Vec<Name>,
 }
 
-/// What is changed in place is there as it is now: which state of it a statement of the body is.
+/// The versions of the arrays that the kernel updates in place. A body statement is readable while
+/// its version is current.
 #[derive(Default)]
 struct ArrayVersions {
-    /// Of statements, what has them, and the how manieth.
+    /// The array and the version that hold each statement.
     version_of: HashMap<StmtId, (StmtId, u32)>,
-    /// The last ones.
+    /// The current version of each array.
     current: HashMap<StmtId, u32>,
 }
 
 impl ArrayVersions {
-    /// What changes there is this statement from now on.
+    /// Makes the statement the current version of the array.
     fn advance(&mut self, there: StmtId, by: StmtId) {
         let now = self.current.entry(there).or_default();
         *now += 1;
         self.version_of.insert(by, (there, *now));
     }
 
-    /// Is it there as it was?
+    /// Returns whether the version that holds the statement is current.
     fn is_current(&self, var: StmtId) -> bool {
         self.version_of
             .get(&var)
@@ -165,7 +169,8 @@ impl ArrayVersions {
 }
 
 impl<'r> LoopConversion<'r> {
-    /// Nothing of the body is there yet but what it is given.
+    /// Starts the conversion. `None` if the loop has a guard, an extent that depends on data, or a
+    /// long body.
     fn new(ssa: &SsaFunction, of: &'r region::SsaLoop, body: &'r SsaFunction) -> Option<Self> {
         let count = of.fixed_trip_count()?;
         let fixed = |n: &Poly| !has_reads(n) && indices([n]).is_empty();
@@ -194,7 +199,8 @@ impl<'r> LoopConversion<'r> {
         Some(made)
     }
 
-    /// The kernel, the function with its statements, and what is asked before it. `parts`: what is read of the loop.
+    /// Converts the steps of the body to a kernel. `parts` are the statements that read the loop's
+    /// results.
     fn convert(mut self, steps: &Schedule, parts: &HashSet<StmtId>) -> Option<LoopKernel> {
         let updates = |step: &Step| match step {
             Step::Statement(v) => {
@@ -216,7 +222,7 @@ impl<'r> LoopConversion<'r> {
         }
         let mut body = Vec::new();
         for (var, copy) in &every {
-            // What is carried as the iteration begins.
+            // The carried value at the start of the iteration.
             if self.body.stmts.get(var.0 as usize).is_some_and(|s| matches!(s.rhs, Rhs::Input(_))) {
                 body.push(self.copy_stmt(copy, *var)?);
             }
@@ -235,7 +241,7 @@ impl<'r> LoopConversion<'r> {
                     body.extend(self.zero_fills(kernel)?);
                     for node in &kernel.body {
                         let node = self.convert_node(node, self.enclosing.len())?;
-                        // What threads share by themselves they would no longer.
+                        // Threads could no longer share the work of this nest.
                         if node.as_ref().is_some_and(is_parallel_nest) {
                             return None;
                         }
@@ -271,7 +277,7 @@ impl<'r> LoopConversion<'r> {
             if !self.versions.is_current(next) {
                 return None;
             }
-            // What another state is it may be no more.
+            // Another state may already have its next value.
             match from == to {
                 true => {}
                 false if states.contains(&from.var) => return None,
@@ -287,7 +293,7 @@ impl<'r> LoopConversion<'r> {
         let set = assigned_vars(&nodes);
         let ssa = self.ssa;
         let mut places = storage::assign_storage(&ssa, &nodes, &set, parts, &|_| false);
-        // Memory has the same extents in all iterations.
+        // Storage must have the same extents in all iterations.
         let moves = |n: &Poly| has_reads(n) || !indices([n]).is_empty();
         if places.iter().flat_map(|p| p.axes.iter().flatten()).any(moves) {
             return None;
@@ -298,20 +304,21 @@ impl<'r> LoopConversion<'r> {
         Some(LoopKernel { ssa, kernel, needs, carried: self.carried })
     }
 
-    /// One of the loops around an iteration.
+    /// Wraps nodes in the `k`-th enclosing loop.
     fn wrap_in_loop(&self, k: usize, body: Vec<NestNode>) -> Option<NestNode> {
         let index = self.enclosing.get(k)?.clone();
         Some(NestNode::Loop(NestLoop::over_full_range(index, true, body)))
     }
 
-    /// An index of a loop so deep.
+    /// Creates the index of a loop at this depth.
     fn fresh_index(&mut self, extent: Poly, depth: usize) -> Index {
         let local = LocalId(FIRST_LOOP_LOCAL.saturating_add(self.loop_count));
         self.loop_count += 1;
         Index { local, name: loop_name(depth, &self.size_names), extent }
     }
 
-    /// What the steps ask, of all iterations before the first.
+    /// Hoists the checks of all steps and iterations before the loop; `None` if one depends on the
+    /// body's values.
     fn hoist_checks(&mut self, steps: &Schedule) -> Option<Vec<u32>> {
         let mut all: Vec<u32> = self.body.needs.clone();
         for step in &steps.steps {
@@ -325,7 +332,7 @@ impl<'r> LoopConversion<'r> {
         all.dedup();
         let around = self.enclosing.iter().map(|i| i.extent.clone()).collect();
         let mut inside = Splicer::new(&self.ssa, self.body, &self.source.sizes, around);
-        // What the body computes is not there before.
+        // The values that the body computes do not exist before the loop.
         let none = TensorAccess { var: StmtId(1 << 20), at: Vec::new() };
         for (input, arg) in self.body.inputs.iter().zip(&self.source.args) {
             match arg {
@@ -351,12 +358,12 @@ impl<'r> LoopConversion<'r> {
         Some(needs)
     }
 
-    /// The values of the indices that the loop and its parts name.
+    /// Returns the values of the enclosing indices.
     fn enclosing_values(&self) -> Vec<Poly> {
         self.enclosing.iter().map(Index::value).collect()
     }
 
-    /// What the body is given, and what its sizes are.
+    /// Binds the sizes and the inputs that the loop reads from the enclosing function.
     fn bind_inputs(&mut self) -> Option<()> {
         let (of, values) = (self.source, self.enclosing_values());
         let put = |p: &Poly| substitute_indices(p, &values);
@@ -382,7 +389,7 @@ impl<'r> LoopConversion<'r> {
         Some(())
     }
 
-    /// What is carried: how it begins, and what it is next, by the statement of the body.
+    /// Creates the state of each loop-carried input.
     fn bind_states(&mut self, parts: &HashSet<StmtId>) -> Option<StateTransitions> {
         let (mut init, mut ends) = (Vec::new(), Vec::new());
         let batch = self.source.batch.len();
@@ -428,14 +435,15 @@ impl<'r> LoopConversion<'r> {
         }
     }
 
-    /// Of what is read of every iteration the statement of the body, and where it is kept.
+    /// Returns the body statements with results for every iteration, each with the access that
+    /// stores it.
     fn bind_iteration_results(&mut self, parts: &HashSet<StmtId>) -> Option<Vec<(StmtId, TensorAccess)>> {
         let mut all = Vec::new();
         let mut parts: Vec<StmtId> = parts.iter().copied().collect();
         parts.sort_unstable();
         for var in parts {
             match self.loop_part(var) {
-                // That is a state by now.
+                // This part is already a state.
                 None => {}
                 Some(LoopResult::PerIteration(k)) => {
                     let of = self.body.outputs.get(k as usize)?.1;
@@ -456,7 +464,7 @@ impl<'r> LoopConversion<'r> {
         Some(all)
     }
 
-    /// An extent that is the same in all iterations.
+    /// Returns the extent in the kernel, if it is equal in all iterations.
     fn invariant_extent(&self, n: &Poly) -> Option<Poly> {
         let there = self.substitute_poly(n)?;
         let mut moves = has_reads(&there);
@@ -464,12 +472,12 @@ impl<'r> LoopConversion<'r> {
         (!moves).then_some(there)
     }
 
-    /// An extent that indices and sizes tell.
+    /// Returns the extent in the kernel, if it depends on indices and sizes alone.
     fn computable_extent(&self, n: &Poly) -> Option<Poly> {
         self.substitute_poly(n).filter(|n| !has_reads(n))
     }
 
-    /// A statement that is set by nodes alone.
+    /// Adds a statement that only nodes set.
     fn push_stmt(&mut self, dims: Vec<Poly>, scalar: Scalar) -> Option<StmtId> {
         let var = StmtId(u32::try_from(self.ssa.stmts.len()).ok()?);
         self.ssa.stmts.push(Statement {
@@ -482,7 +490,7 @@ impl<'r> LoopConversion<'r> {
         Some(var)
     }
 
-    /// What a step reads of the body.
+    /// Returns the variables of the body that a step reads.
     fn step_reads(&self, step: &Step) -> HashSet<StmtId> {
         let mut all = HashSet::new();
         match step {
@@ -500,7 +508,8 @@ impl<'r> LoopConversion<'r> {
         all
     }
 
-    /// What a kernel of the body may leave as it is begins with zeros in every iteration.
+    /// Zeroes the storage that a kernel of the body may initialise only in part. This happens in
+    /// every iteration.
     fn zero_fills(&mut self, kernel: &Kernel) -> Option<Vec<NestNode>> {
         let mut nodes = Vec::new();
         for place in kernel.storage.iter().filter(|p| p.role != StorageRole::Input && !p.is_fully_initialised) {
@@ -516,7 +525,8 @@ impl<'r> LoopConversion<'r> {
         Some(nodes)
     }
 
-    /// What a loop in the body carries goes on in the place of what it begins with, where nobody reads that later.
+    /// Lets the state of an inner loop reuse the storage of its initial value, if nothing reads
+    /// that value later.
     fn reuse_initial_storage(&mut self, kernel: &Kernel, steps: &Schedule, later: &dyn Fn(&StmtId) -> bool) {
         for (state, init) in &steps.loop_carried {
             let begun = kernel.assigned.contains(state) && init.at.is_empty() && !later(&init.var);
@@ -596,7 +606,7 @@ impl<'r> LoopConversion<'r> {
         })
     }
 
-    /// The statement that a kernel of the body sets.
+    /// Returns the variable for a statement that a kernel of the body sets, and adds it if needed.
     fn assigned_var(&mut self, var: StmtId) -> Option<TensorAccess> {
         if let Some(there) = self.vars.get(&var) {
             return Some(there.clone());
@@ -607,7 +617,7 @@ impl<'r> LoopConversion<'r> {
         let there = TensorAccess { var: new, at: Vec::new() };
         self.vars.insert(var, there.clone());
         self.versions.version_of.insert(var, (new, 0));
-        // Of places it is told what they are among.
+        // Keeps the reduction, because its index expression defines the terms of an arg-reduction.
         if let Rhs::Reduce(_) = &stmt.rhs {
             let rhs = self.substitute_rhs(&stmt.rhs)?;
             self.ssa.stmts.get_mut(new.0 as usize)?.rhs = rhs;
@@ -615,12 +625,12 @@ impl<'r> LoopConversion<'r> {
         Some(there)
     }
 
-    /// The node of an update.
+    /// Converts an update to nodes.
     fn convert_update(&mut self, var: StmtId) -> Option<NestNode> {
         let stmt = self.body.stmts.get(var.0 as usize)?;
         let Rhs::Update { base, batch: 0, bound, pred, at, value, accumulate: add } = &stmt.rhs else { return None };
         let there = self.vars.get(&base.var).filter(|_| base.at.is_empty()).cloned()?;
-        // What is given to the loop is not its own.
+        // The loop does not own its invariant inputs.
         self.versions.version_of.get(&base.var)?;
         let extents = stmt.dims.iter().map(|n| self.substitute_poly(n)).collect::<Option<Vec<Poly>>>()?;
         let mut loops = Vec::new();
@@ -652,7 +662,8 @@ impl<'r> LoopConversion<'r> {
         }
         let asked = known.simplify(&self.substitute_pred(pred)?);
         let from = self.substitute_access(value)?;
-        // Elements that are changed one after the other are read before.
+        // An update reads its operands before it changes any element, which its loops cannot do if
+        // they read the array itself.
         let mut reads_own = from.var == there.var;
         let mut see =
             |p: &Poly| p.for_each_atom(&mut |a| reads_own |= matches!(a, Atom::Read(x, ..) if *x == there.var.local()));
@@ -694,7 +705,7 @@ impl<'r> LoopConversion<'r> {
         Some(node)
     }
 
-    /// Puts a statement of the body somewhere.
+    /// Copies the elements of a body statement.
     fn copy_stmt(&mut self, to: &TensorAccess, var: StmtId) -> Option<NestNode> {
         if !self.versions.is_current(var) {
             return None;
@@ -711,7 +722,7 @@ impl<'r> LoopConversion<'r> {
         Some(self.copy_loops(to, &from, &own, self.enclosing.len()))
     }
 
-    /// Elements of these extents that are those of another, so deep in loops.
+    /// Builds the loops that copy elements of these extents, at this depth.
     fn copy_loops(&mut self, to: &TensorAccess, from: &TensorAccess, own: &[Poly], depth: usize) -> NestNode {
         let loops: Vec<Index> = (depth..).zip(own).map(|(depth, n)| self.fresh_index(n.clone(), depth)).collect();
         let values = || loops.iter().map(Index::value);

@@ -92,7 +92,7 @@ impl LoopConversion<'_> {
         let put = p.substitute(&|a| match a {
             Atom::Local(l, _) => {
                 let there = self.index_values.get(l).or_else(|| self.size_values.get(l)).cloned();
-                // An index of another loop is not one of these.
+                // An index without a value belongs to another loop.
                 failed.set(failed.get() || there.is_none() && loop_number(*l).is_some());
                 there
             }

@@ -325,7 +325,10 @@ fn separator_diagnostic(error: &SyntaxError, builder: &TreeBuilder) -> Diagnosti
             let instead = sign.map_or_else(String::new, |sign| format!(" instead of {sign}"));
             ("every binding of a chain must have its own `let`".to_owned(), format!("write `let {name} = …`{instead}"))
         }
-        _ => ("every binding of a chain must have its own `let`".to_owned(), "write `let x = 1 let y = 2 in …`".to_owned()),
+        _ => (
+            "every binding of a chain must have its own `let`".to_owned(),
+            "write `let x = 1 let y = 2 in …`".to_owned(),
+        ),
     };
     Diagnostic::new(Code::E0001, builder.span_at(error.at), message).help(help)
 }

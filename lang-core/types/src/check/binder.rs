@@ -134,9 +134,13 @@ impl TypeChecker<'_> {
         let node = if let Type::Scalar(Scalar::F64 | Scalar::F32) = t {
             let span = self.node_span(node);
             self.report(
-                Diagnostic::new(Code::E0206, span, format!("the bound of a range must be an `i64`, but this is a `{t}`"))
-                    .help("`i64(…)` converts to an integer, rounding towards zero; an integer literal has no decimal point")
-                    .fix(Fix::wrap(span, "i64(", ")")),
+                Diagnostic::new(
+                    Code::E0206,
+                    span,
+                    format!("the bound of a range must be an `i64`, but this is a `{t}`"),
+                )
+                .help("`i64(…)` converts to an integer, rounding towards zero; an integer literal has no decimal point")
+                .fix(Fix::wrap(span, "i64(", ")")),
             );
             self.alloc(Typed::Error, Type::I64, span)
         } else {

@@ -190,8 +190,7 @@ impl<'a> TypeChecker<'a> {
                 let nodes = self.infer_args(args);
                 if nodes.len() != f.arity() {
                     let (wanted, there) = (argument_count(f.arity()), found_count(nodes.len()));
-                    let mut d =
-                        Diagnostic::new(Code::E0201, span, format!("`{}` expects {wanted}, {there}", f.name()));
+                    let mut d = Diagnostic::new(Code::E0201, span, format!("`{}` expects {wanted}, {there}", f.name()));
                     if matches!(f.name(), "max" | "min") && nodes.len() == 1 {
                         d = d.help(format!("for the {0} of an array, write `{0} i: x[i]`", f.name()));
                         if let (Some(habit), [ArgSource::Expr(arg)]) =
@@ -360,11 +359,7 @@ impl<'a> TypeChecker<'a> {
         let Some(ctor) = ctors.get(k as usize) else { return self.infer_invalid_call(args, span) };
         if args.len() != ctor.args.len() {
             let (wanted, there) = (argument_count(ctor.args.len()), found_count(args.len()));
-            self.report_error(
-                Code::E0201,
-                span,
-                format!("the constructor `{}` expects {wanted}, {there}", ctor.name),
-            );
+            self.report_error(Code::E0201, span, format!("the constructor `{}` expects {wanted}, {there}", ctor.name));
             return self.infer_invalid_call(args, span);
         }
         let params = self.fresh_type_args(&info, &ctor.name, span);
@@ -430,7 +425,10 @@ impl<'a> TypeChecker<'a> {
                     self.report_error(
                         Code::E0201,
                         span,
-                        format!("wrong number of arguments for a function of type `{shown}`: {}", found_count(args.len())),
+                        format!(
+                            "wrong number of arguments for a function of type `{shown}`: {}",
+                            found_count(args.len())
+                        ),
                     );
                     return self.infer_invalid_call(args, span);
                 }

@@ -13,8 +13,7 @@ use lang_sizes::predicate::Poly;
 use lang_syntax::ast::{CallArg, Expr, ExprId, Ident};
 
 /// Help on names of files.
-const FILE_FORMATS_HELP: &str =
-    "use .npy, .npz, .csv, .json or .png; a .txt table can be written, not read";
+const FILE_FORMATS_HELP: &str = "use .npy, .npz, .csv, .json or .png; a .txt table can be written, not read";
 
 impl TypeChecker<'_> {
     /// Infers `load("file", option: e, …)`.
@@ -45,9 +44,10 @@ impl TypeChecker<'_> {
             let refused = match format {
                 DataFormat::Txt => Some((Code::E0603, format!("`{name}` is a text table, which cannot be read"))),
                 _ if can_read(*format, &known) => None,
-                _ => {
-                    Some((Code::E0604, format!("`{name}`: {} cannot contain a value of type `{known}`", file_phrase(*format))))
-                }
+                _ => Some((
+                    Code::E0604,
+                    format!("`{name}`: {} cannot contain a value of type `{known}`", file_phrase(*format)),
+                )),
             };
             if let Some((code, message)) = refused {
                 self.report(
@@ -177,7 +177,9 @@ impl TypeChecker<'_> {
         let format = DataFormat::from_file_name(&name);
         if format.is_none() && self.allows_effects {
             let at = self.expr_span(file);
-            self.report(Diagnostic::new(Code::E0603, at, format!("`{name}` is not a data file")).help(FILE_FORMATS_HELP));
+            self.report(
+                Diagnostic::new(Code::E0603, at, format!("`{name}` is not a data file")).help(FILE_FORMATS_HELP),
+            );
         }
         Some((format?, name))
     }
@@ -210,7 +212,9 @@ fn writable_types_help(format: DataFormat) -> &'static str {
             "a table is a matrix, a vector, a record of equally long vectors, or a vector of records; write other values as .json"
         }
         DataFormat::Json => "apply the function, and save the values",
-        DataFormat::Png => "an image is `[h, w]` (grey) or `[h, w, 3]` (colour), with reals from 0 to 1 or integers from 0 to 255",
+        DataFormat::Png => {
+            "an image is `[h, w]` (grey) or `[h, w, 3]` (colour), with reals from 0 to 1 or integers from 0 to 255"
+        }
     }
 }
 

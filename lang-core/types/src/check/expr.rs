@@ -169,10 +169,9 @@ impl TypeChecker<'_> {
                 let x = if negative { -(n as f64) } else { n as f64 };
                 return self.alloc(Typed::Real(RealConst(x)), ty, span);
             }
-            self.report(
-                Diagnostic::new(Code::E0004, span, "this number is too large for `i64`")
-                    .help("the largest `i64` is 9223372036854775807; write a real number with a decimal point or an exponent"),
-            );
+            self.report(Diagnostic::new(Code::E0004, span, "this number is too large for `i64`").help(
+                "the largest `i64` is 9223372036854775807; write a real number with a decimal point or an exponent",
+            ));
             return self.alloc(Typed::Error, ty, span);
         };
         self.alloc_with_poly(Typed::Int(value), ty, span, Some(Poly::constant(value.into())))
@@ -418,12 +417,10 @@ impl TypeChecker<'_> {
         let node = self.infer(*first, elem_hint.as_ref());
         if !comma && rest.is_empty() && self.node_type(node) == Type::BOOL {
             self.report(
-                Diagnostic::new(
-                    Code::E0207,
-                    span,
-                    "an Iverson bracket must guard a factor, but nothing follows it",
-                )
-                .help("write `[p] * 1` to count, `[p] * 1.0` for a real, or `[p,]` for an array of one truth value"),
+                Diagnostic::new(Code::E0207, span, "an Iverson bracket must guard a factor, but nothing follows it")
+                    .help(
+                        "write `[p] * 1` to count, `[p] * 1.0` for a real, or `[p,]` for an array of one truth value",
+                    ),
             );
             return self.error_node(span);
         }

@@ -269,7 +269,8 @@ impl TypeChecker<'_> {
                         let name = self.local_name(index);
                         let place = self.local_info(index).map_or(span, |i| i.span);
                         let d = two_extents_diagnostic(&name, span, &n, &m);
-                        let d = d.related(place, format!("`{name}` takes its extent from the axes that it indexes alone"));
+                        let d =
+                            d.related(place, format!("`{name}` takes its extent from the axes that it indexes alone"));
                         self.report(self.add_constant_values(d, &[&n, &m]));
                     }
                 }

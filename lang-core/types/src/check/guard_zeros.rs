@@ -12,12 +12,8 @@ impl TypeChecker<'_> {
             let ty = self.metas.zonk(&self.nodes[body].ty);
             if let Some(t) = self.find_without_zero(&ty) {
                 self.report(
-                    Diagnostic::new(
-                        Code::E0208,
-                        span,
-                        format!("an Iverson bracket needs a zero, but `{t}` has none"),
-                    )
-                    .help("use `if p then … else …`"),
+                    Diagnostic::new(Code::E0208, span, format!("an Iverson bracket needs a zero, but `{t}` has none"))
+                        .help("use `if p then … else …`"),
                 );
             }
         }

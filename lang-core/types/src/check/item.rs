@@ -105,7 +105,9 @@ pub fn check_rule(tree: &Tree, resolved: &Resolved, module: &ModuleName, env: &d
         let message =
             format!("the result of `{}` has an extent `?{}`, which no rule can determine", rule.name.name, size.name);
         let d = Diagnostic::new(Code::E0214, rule.name.span, message);
-        c.report(d.help("remove the rule, because the functions that the definition calls are differentiated and may have rules"));
+        c.report(d.help(
+            "remove the rule, because the functions that the definition calls are differentiated and may have rules",
+        ));
         return c.finish_invalid();
     }
     // The definition's sizes are locals here; its `i64` parameters are the rule's own.
@@ -198,9 +200,7 @@ pub fn item_signature(
             && matches!(env.top_level_value(module, name), Some(ValueRef::Let(_)))
             && let Some(help) = &mut d.help
         {
-            help.push_str(&format!(
-                "; a size in a signature is separate from the top-level `let {name}`"
-            ));
+            help.push_str(&format!("; a size in a signature is separate from the top-level `let {name}`"));
         }
     }
     let mut signature = written.signature;

@@ -94,7 +94,9 @@ impl TypeChecker<'_> {
             Diagnostic::new(Code::E0219, span, if tangents.len() == 1 { message.replace(of, one) } else { message })
                 .label("this is not a multiple of a tangent")
         };
-        self.report(d.help(format!("every term must have one {one} as a factor, like `2 * x * {first}` in the rule of `x^2`")));
+        self.report(
+            d.help(format!("every term must have one {one} as a factor, like `2 * x * {first}` in the rule of `x^2`")),
+        );
     }
 }
 

@@ -150,9 +150,8 @@ impl TypeChecker<'_> {
         );
         let other_rank = found.split_array().0.len() != wanted.split_array().0.len();
         Some(match m {
-            Mismatch::Size(f, w) => {
-                Diagnostic::new(Code::E0300, span, types).label(format!("the size `{f}` does not match the expected `{w}`"))
-            }
+            Mismatch::Size(f, w) => Diagnostic::new(Code::E0300, span, types)
+                .label(format!("the size `{f}` does not match the expected `{w}`")),
             // A number literal is in a position that expects no number.
             Mismatch::Class(t, class)
                 if matches!(found, Type::Meta(_))
@@ -197,7 +196,8 @@ impl TypeChecker<'_> {
         let d = Diagnostic::new(code, span, format!("this is {word}, but `{wanted}` is expected{subject}"));
         match t {
             _ if integer => {
-                let help = "an integer literal has no decimal point; `i64(…)` converts to an integer, rounding towards zero";
+                let help =
+                    "an integer literal has no decimal point; `i64(…)` converts to an integer, rounding towards zero";
                 d.help(help).fix(conversion_fix(t, span))
             }
             Type::Array(..) => d.help(repeated_value_help(wanted.split_array().0.len())),
@@ -224,8 +224,12 @@ impl TypeChecker<'_> {
             }
             (Type::Param(_, name), _) => {
                 let word = if class == TypeClass::Real { "real" } else { "num" };
-                Diagnostic::new(Code::E0209, span, format!("the type `{name}` may be any type, but a number is expected"))
-                    .help(format!("add the constraint `where {name}: {word}` to the signature"))
+                Diagnostic::new(
+                    Code::E0209,
+                    span,
+                    format!("the type `{name}` may be any type, but a number is expected"),
+                )
+                .help(format!("add the constraint `where {name}: {word}` to the signature"))
             }
             (Type::Scalar(Scalar::Bool), _) => {
                 Diagnostic::new(Code::E0209, span, "this is a truth value, but a number is expected")
@@ -315,8 +319,7 @@ fn shape_diagnostic(found: &Type, wanted: &Type, span: Span, types: String) -> D
 /// extent of the first.
 pub(super) fn two_extents_diagnostic(name: &Name, span: Span, n: &Poly, m: &Poly) -> Diagnostic {
     if n.to_string() == m.to_string() {
-        let message =
-            format!("the index `{name}` runs over two axes, whose extents `{m}` may differ");
+        let message = format!("the index `{name}` runs over two axes, whose extents `{m}` may differ");
         return Diagnostic::new(Code::E0304, span, message)
             .help("every evaluation opens a new extent `?k`: bind the value once, `let x = … in …`, and index `x`");
     }

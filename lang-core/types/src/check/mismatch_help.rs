@@ -232,9 +232,9 @@ impl TypeChecker<'_> {
             format!("this array would be ragged: an extent in `{t}` depends on `{name}`"),
         );
         match is_index {
-            true => d.related(place, format!("`{name}` is bound here, inside the array")).help(
-                "all rows must have the same length: pad the rows and guard them, `for j < n: [j < i] * …`",
-            ),
+            true => d
+                .related(place, format!("`{name}` is bound here, inside the array"))
+                .help("all rows must have the same length: pad the rows and guard them, `for j < n: [j < i] * …`"),
             false => d.related(place, format!("the extent `{name}` is determined here, separately for each row")).help(
                 "all rows must have the same length: reduce each row to a number, as in `for k < n: len(filter(…))`",
             ),

@@ -492,7 +492,9 @@ impl TypeChecker<'_> {
                     Type::Tuple(_) => d.help("destructure the tuple: `let (a, b) = e`"),
                     Type::Record(fields) => {
                         let first = fields.first().map_or("", |f| f.0.as_str());
-                        d.help(format!("compute with the fields, such as `r.{first}`, and build a record from the results"))
+                        d.help(format!(
+                            "compute with the fields, such as `r.{first}`, and build a record from the results"
+                        ))
                     }
                     _ => d,
                 }
@@ -516,7 +518,8 @@ impl TypeChecker<'_> {
                     false => ("a real number and an integer", "second"),
                 };
                 let message = format!("{what} needs operands of the same type, but these are {these}");
-                let help = format!("convert the {which} with `f64(…)`, because integers do not convert to reals implicitly");
+                let help =
+                    format!("convert the {which} with `f64(…)`, because integers do not convert to reals implicitly");
                 Diagnostic::new(Code::E0206, span, message).help(help)
             }
             (Mismatch::Class(t, class), _) => return self.report_class_error(&t.clone(), *class, span),

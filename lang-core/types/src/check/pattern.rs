@@ -194,11 +194,7 @@ impl TypeChecker<'_> {
         };
         if args.len() != ctor.args.len() {
             let (wanted, there) = (argument_count(ctor.args.len()), found_count(args.len()));
-            self.report_error(
-                Code::E0403,
-                span,
-                format!("the constructor `{}` expects {wanted}, {there}", ctor.name),
-            );
+            self.report_error(Code::E0403, span, format!("the constructor `{}` expects {wanted}, {there}", ctor.name));
         }
         let types = ctor.args.iter().map(|t| instantiate_type_body(t, &params)).chain(std::iter::repeat(Type::Error));
         let mut typed: Vec<Typed> = args.iter().zip(types).map(|(p, t)| self.check_sub_pattern(*p, &t, None)).collect();

@@ -221,7 +221,9 @@ impl TypeChecker<'_> {
     fn report_undrawable(&mut self, node: TypedId, t: &Type, kind: Option<PlotKind>) -> ErrorReported {
         let at = self.node_span(node);
         let message = match kind {
-            Some(kind) => format!("a value of type `{t}` does not fit, because {} from other data", plot_kind_phrase(kind)),
+            Some(kind) => {
+                format!("a value of type `{t}` does not fit, because {} from other data", plot_kind_phrase(kind))
+            }
             None => format!("a value of type `{t}` cannot be drawn"),
         };
         let any = || "plot an array of numbers with one to three axes, or a relation with two axes".to_owned();

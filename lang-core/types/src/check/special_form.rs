@@ -35,8 +35,12 @@ impl TypeChecker<'_> {
         }
         if matches!(form, Form::Print | Form::Time | Form::Load | Form::Save | Form::Plot) && !self.allows_effects {
             self.report(
-                Diagnostic::new(Code::E0215, span, format!("`{}` has an effect, but functions must be pure", form.name()))
-                    .help("use effects in `do` or in a top-level `let`; `dbg(e)` prints a value anywhere"),
+                Diagnostic::new(
+                    Code::E0215,
+                    span,
+                    format!("`{}` has an effect, but functions must be pure", form.name()),
+                )
+                .help("use effects in `do` or in a top-level `let`; `dbg(e)` prints a value anywhere"),
             );
         }
         match form {
@@ -131,7 +135,9 @@ impl TypeChecker<'_> {
             });
             let help = format!("write `reshape(x, {})`", extents.collect::<Vec<_>>().join(", "));
             let at = self.expr_span(only.value);
-            self.report(Diagnostic::new(Code::E0200, at, "`reshape` takes its extents as separate arguments").help(help));
+            self.report(
+                Diagnostic::new(Code::E0200, at, "`reshape` takes its extents as separate arguments").help(help),
+            );
             return self.error_node(span);
         }
         let (mut nodes, sizes) = self.check_extents(rest);
@@ -220,7 +226,11 @@ impl TypeChecker<'_> {
             Some(t) => t,
             None => {
                 if !of.has_error() && !by.has_error() {
-                    self.report_error(Code::E0214, span, format!("a `{of}` has no derivative with respect to a `{by}`"));
+                    self.report_error(
+                        Code::E0214,
+                        span,
+                        format!("a `{of}` has no derivative with respect to a `{by}`"),
+                    );
                 }
                 Type::Error
             }

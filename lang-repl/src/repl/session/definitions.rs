@@ -54,7 +54,9 @@ impl ReplSession {
         {
             let kind = if rule.kind == ItemKind::Adjoint { "adjoint" } else { "derivative" };
             for name in &rule.names {
-                self.out.note(&format!("note: the {kind} of `{name}` was removed, because it belonged to the previous definition\n"));
+                self.out.note(&format!(
+                    "note: the {kind} of `{name}` was removed, because it belonged to the previous definition\n"
+                ));
             }
         }
         stale.extend(self.stale_names(&names, imports));
@@ -63,8 +65,7 @@ impl ReplSession {
         let broken = self.engine.broken_items(&self.module_name());
         let newly: Vec<String> = broken.difference(&broken_before).map(|n| format!("`{n}`")).collect();
         if !newly.is_empty() {
-            self.out
-                .note(&format!("note: new errors in {}, which the next use reports\n", newly.join(", ")));
+            self.out.note(&format!("note: new errors in {}, which the next use reports\n", newly.join(", ")));
         }
         Some(PreviousState { document: before, replaced: gone, dropped_values: values, is_single_definition: alone })
     }

@@ -84,7 +84,10 @@ const PREFIX_WORDS: &[(&[&str], &str)] = &[
     (&["elif", "elseif", "elsif"], ELSE_IF),
     (&["until", "repeat"], "write a loop as `loop x = init while c: e`"),
     (&["unless"], "write a conditional as `if c then a else b`"),
-    (&["try", "throw", "raise"], "the language has no exceptions; end the run with `assert(p, \"…\")` or `error(\"…\")`"),
+    (
+        &["try", "throw", "raise"],
+        "the language has no exceptions; end the run with `assert(p, \"…\")` or `error(\"…\")`",
+    ),
     (&["new"], "build a value with its constructor, as in `Leaf(x)`"),
 ];
 
@@ -191,16 +194,16 @@ pub(super) const FORMS: &[HintRow] = &[
     (|a| a.expects_sym(Sym::DotDot), RANGE),
     (|a| a.expected.contains(ExpectedSet::VARIABLE) && a.is_sym(Sym::LParen), NO_PARENTHESES),
     (|a| a.expected.contains(ExpectedSet::VARIABLE), RANGE),
-    (
-        |a| follows_index_var(a) && a.is_sym(Sym::Le),
-        "write `i < n + 1`, because the range excludes its bound",
-    ),
+    (|a| follows_index_var(a) && a.is_sym(Sym::Le), "write `i < n + 1`, because the range excludes its bound"),
     (|a| follows_index_var(a) && a.is_sym(Sym::Assign), RANGE),
     (|a| follows_index_var(a) && is_next_variable(a), "separate index variables with commas: `for i, j: e`"),
     (|a| follows_index_var(a) && a.is_at_end(), "write the body after `:`, as in `sum i: x[i]`"),
     (|a| follows_index_var(a) && a.is_sym(Sym::LBrace), "write the body after `:`, without braces"),
     // Indices and extents.
-    (|a| a.is_sym(Sym::Semi) && a.is_inside(Sym::LBracket), "write each row of a matrix as an array: `[[1, 2], [3, 4]]`"),
+    (
+        |a| a.is_sym(Sym::Semi) && a.is_inside(Sym::LBracket),
+        "write each row of a matrix as an array: `[[1, 2], [3, 4]]`",
+    ),
     (
         |a| is_unnamed_extent(a) && a.first_kind() == Some(TokenClass::Keyword(Word::Let)),
         "write an extent that the value determines as `[?n]f64`, `[?n, ?m]f64`",

@@ -77,7 +77,9 @@ fn array_reduction_help(a: &TokenContext) -> Option<String> {
     if matches!(array, "i" | "j" | "k") {
         return None;
     }
-    Some(format!("`{array}` is an index variable here; to reduce the elements of an array, write `{word} i: {array}[i]`"))
+    Some(format!(
+        "`{array}` is an index variable here; to reduce the elements of an array, write `{word} i: {array}[i]`"
+    ))
 }
 
 /// Help for incomplete forms of the language.
@@ -153,7 +155,9 @@ fn type_help(a: &TokenContext) -> Option<String> {
         return match a.current {
             Some(TokenClass::Sym(Sym::Assign)) => {
                 let name = a.name_before(1).unwrap_or("x");
-                Some(format!("write a constant as `let {name} = …`, a function without parameters as `def {name}() = …`"))
+                Some(format!(
+                    "write a constant as `let {name} = …`, a function without parameters as `def {name}() = …`"
+                ))
             }
             Some(TokenClass::Sym(Sym::Lt | Sym::LBracket)) => {
                 some_text("types and sizes need no declaration; write their names where you use them")

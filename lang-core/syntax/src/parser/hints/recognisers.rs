@@ -76,7 +76,9 @@ fn fold_head(a: &TokenContext) -> Option<Diagnostic> {
     let help = match word {
         Word::Fold | Word::Scan => format!("write `{word} {over}`"),
         Word::Loop if a.is_sym(Sym::Lt) => {
-            format!("to iterate over a range, write `fold {over}`; under a condition, write `loop acc = init while c: e`")
+            format!(
+                "to iterate over a range, write `fold {over}`; under a condition, write `loop acc = init while c: e`"
+            )
         }
         Word::Loop => "write `loop acc = init while c: e`".to_owned(),
         _ => return None,

@@ -42,8 +42,8 @@ pub struct Action {
     pub edits: Vec<Edit>,
     /// Whether this is the most likely fix, which an editor may apply without a choice.
     pub preferred: bool,
-    /// The definition and stage of a derivative that [`chosen`] computes later. `edits` is then
-    /// empty.
+    /// The definition and stage of a derivative that [`derivative_edits`] computes later. `edits`
+    /// is then empty.
     pub deferred_derivative: Option<(Name, ViewStage)>,
 }
 
@@ -67,8 +67,8 @@ pub fn actions(session: &Session, module: &str, selected: Span) -> Vec<Action> {
     collect_actions(session, module, selected, DerivativeTiming::Eager)
 }
 
-/// Returns the same actions without computing derivatives. [`chosen`] computes the derivative of a
-/// chosen action.
+/// Returns the same actions without computing derivatives. [`derivative_edits`] computes the
+/// derivative of a chosen action.
 #[must_use]
 pub fn actions_without_derivatives(session: &Session, module: &str, selected: Span) -> Vec<Action> {
     collect_actions(session, module, selected, DerivativeTiming::Deferred)

@@ -47,7 +47,7 @@ impl DocumentedName {
         }
     }
 
-    /// Parses a text that [`Subject::key`] returned.
+    /// Parses a text that [`DocumentedName::key`] returned.
     #[must_use]
     pub fn from_key(key: &str) -> Option<Self> {
         let parts: Vec<&str> = key.split('\n').collect();

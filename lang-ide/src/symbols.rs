@@ -219,7 +219,7 @@ pub struct WorkspaceSymbol {
 const MAX_SYMBOLS: usize = 256;
 
 /// Returns the definitions of all modules whose names match the query, best first, at most
-/// `MOST_SYMBOLS`. A name matches if it contains the letters of the query in order. Prefix matches
+/// `MAX_SYMBOLS`. A name matches if it contains the letters of the query in order. Prefix matches
 /// come first, then matches of word initials, then scattered matches. Among equal matches, the
 /// user's modules precede the library, and shorter names precede longer ones.
 #[must_use]

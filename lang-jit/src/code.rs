@@ -48,8 +48,8 @@ impl CompiledKernel {
     /// Wraps the function at this address.
     ///
     /// # Safety
-    /// It must be an [`Entry`] of this module, and read its arguments in the layout of
-    /// [`Native::run`].
+    /// It must be an [`KernelEntry`] of this module, and read its arguments in the layout of
+    /// [`CompiledKernel::run`].
     pub(crate) unsafe fn new(
         address: *const u8,
         module: JITModule,

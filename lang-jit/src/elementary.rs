@@ -16,7 +16,7 @@ const ROUNDING_CONSTANT: f64 = 6_755_399_441_055_744.0;
 const LN2_HIGH: f64 = 6.931_471_803_691_238e-1;
 const LN2_LOW: f64 = 1.908_214_929_270_587_7e-10;
 
-/// Returns 2 to the power of an integer to which [`ROUNDS`] was added.
+/// Returns 2 to the power of an integer to which [`ROUNDING_CONSTANT`] was added.
 #[inline(always)]
 fn power_of_two(rounded: f64) -> f64 {
     f64::from_bits(rounded.to_bits().wrapping_add(1023) << 52)
@@ -26,7 +26,8 @@ fn power_of_two(rounded: f64) -> f64 {
 pub(crate) const FAST_EXP_BOUND: f64 = 708.0;
 
 /// Reduces x = k · log(2) + r with |r| at most half the logarithm of 2. Returns exp(r) - 1, and k
-/// with [`ROUNDS`] added. The polynomial has an error of 2^-55 (`tests/exp_coefficients.py`).
+/// with [`ROUNDING_CONSTANT`] added. The polynomial has an error of 2^-55
+/// (`tests/exp_coefficients.py`).
 #[inline(always)]
 fn reduced_exp<const FMA: bool>(x: f64) -> (f64, f64) {
     let rounded = fused::<FMA>(x, std::f64::consts::LOG2_E, ROUNDING_CONSTANT);

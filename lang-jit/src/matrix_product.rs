@@ -58,10 +58,10 @@ const MIN_ROWS: i64 = 512;
 /// was requested.
 ///
 /// # Safety
-/// The words must be those of [`Argument`], with addresses of matrices that have all elements
-/// within the three extents. The result must not overlap the factors.
+/// The words must be those of [`ProductArgument`], with addresses of matrices that have all
+/// elements within the three extents. The result must not overlap the factors.
 pub(crate) unsafe extern "C" fn multiply(words: *const i64) -> i64 {
-    // SAFETY: the caller passes [`WORDS`] words.
+    // SAFETY: the caller passes [`PRODUCT_WORDS`] words.
     let words = unsafe { std::slice::from_raw_parts(words, PRODUCT_WORDS as usize) };
     let word = |at: ProductArgument, nth: usize| words.get(at as usize + nth).copied().unwrap_or(0);
     let [m, n, k] = [ProductArgument::M, ProductArgument::N, ProductArgument::K].map(|at| word(at, 0));

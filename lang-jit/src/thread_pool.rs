@@ -45,7 +45,7 @@ struct JobBoard {
     is_closed: bool,
 }
 
-/// A job. Threads access it only while [`Board::at_work`] counts them, and the caller waits for
+/// A job. Threads access it only while [`JobBoard::workers`] counts them, and the caller waits for
 /// these.
 #[derive(Clone, Copy)]
 struct Job {
@@ -178,7 +178,7 @@ impl PoolState {
             let Some(job) = board.job else { continue };
             board.workers += 1;
             drop(board);
-            // SAFETY: `at_work` counts the thread, so the job's borrows live until it leaves.
+            // SAFETY: `workers` counts the thread, so the job's borrows live until it leaves.
             unsafe { job.run_pieces(thread, &|_| ()) };
             let mut board = self.board();
             board.workers -= 1;

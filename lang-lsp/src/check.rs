@@ -68,7 +68,7 @@ struct CostHint {
 }
 
 impl CostHint {
-    /// Returns the definition and its cost for [`Saved`].
+    /// Returns the definition and its cost for [`SavedModule`].
     fn cost_entry(&self) -> (GlobalName, String) {
         (self.anchor.item.clone(), self.hint.text.clone())
     }

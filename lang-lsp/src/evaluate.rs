@@ -236,7 +236,7 @@ fn wait_for_child(child: &mut Child, stop: &AtomicBool, most: Duration) -> Child
     }
 }
 
-/// Collects a child's output on a thread, up to [`MOST_OUTPUT`].
+/// Collects a child's output on a thread, up to [`MAX_OUTPUT`].
 fn collect_output(mut from: impl Read + Send + 'static) -> thread::JoinHandle<Vec<u8>> {
     thread::spawn(move || {
         let mut bytes = Vec::new();
@@ -247,7 +247,7 @@ fn collect_output(mut from: impl Read + Send + 'static) -> thread::JoinHandle<Ve
     })
 }
 
-/// The prefix of a value's first line; its further lines begin with `MORE`.
+/// The prefix of a value's first line; its further lines begin with `CONTINUATION_PREFIX`.
 const FIRST_LINE_PREFIX: &str = "-- = ";
 const CONTINUATION_PREFIX: &str = "--   ";
 

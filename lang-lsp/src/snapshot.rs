@@ -235,7 +235,7 @@ impl RequestCancellation {
         self.with_state(|p| p.is_cancelled)
     }
 
-    /// Runs a question that [`Self::pull`] can cancel. Returns `None` if it was cancelled or an
+    /// Runs a question that [`Self::cancel`] can cancel. Returns `None` if it was cancelled or an
     /// edit came in between.
     fn ask<T>(&self, snapshot: &Snapshot, question: impl FnOnce(&Session) -> T) -> Option<T> {
         let begun = |stop: CancellationHandle| {

@@ -327,7 +327,8 @@ pub(crate) enum CliCommand {
         #[arg(long)]
         measure: bool,
     },
-    /// Measure the run times of a definition and its gradient at fixed sizes, on synthetic arguments
+    /// Measure the run times of a definition and its gradient at fixed sizes, on synthetic
+    /// arguments
     #[command(after_long_help = BENCH_EXAMPLES)]
     Bench {
         /// The file, or - for standard input
@@ -345,7 +346,8 @@ pub(crate) enum CliCommand {
         /// The code, such as E0300; without it, the list of all codes
         code: Option<String>,
     },
-    /// Serve the protocol of the GradBench benchmark suite: lines of JSON on standard input and output
+    /// Serve the protocol of the GradBench benchmark suite: lines of JSON on standard input and
+    /// output
     Gradbench {
         /// The folder with the modules
         #[arg(long, default_value = "examples/gradbench")]

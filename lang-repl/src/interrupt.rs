@@ -26,8 +26,8 @@ static COMPUTING: AtomicBool = AtomicBool::new(false);
 /// Whether a session is active, on a terminal or on a pipe.
 static IN_SESSION: AtomicBool = AtomicBool::new(false);
 
-/// The time of the first interrupt of this computation, in milliseconds since `listen`; 0: none
-/// yet.
+/// The time of the first interrupt of this computation, in milliseconds since `install_handler`; 0:
+/// none yet.
 static FIRST_INTERRUPT: AtomicU64 = AtomicU64::new(0);
 
 /// The time of the warning that one more interrupt ends the session; 0: not yet.

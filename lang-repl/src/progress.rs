@@ -26,7 +26,7 @@ static ENABLED: AtomicBool = AtomicBool::new(false);
 
 static COMPUTING: AtomicBool = AtomicBool::new(false);
 
-/// The thread that sets `ASKED`.
+/// The thread that sets `REPORT_REQUESTED`.
 static REQUEST_THREAD: OnceLock<Option<Thread>> = OnceLock::new();
 
 static STATE: Mutex<ProgressState> = Mutex::new(ProgressState { work: None, bar: String::new() });

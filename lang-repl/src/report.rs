@@ -249,8 +249,8 @@ fn last_byte(range: &std::ops::Range<usize>) -> usize {
     range.end.saturating_sub(1).max(range.start)
 }
 
-/// Returns the placeholder of the n-th source in ariadne's output. Then `place_names` replaces it
-/// by the true place in ` ╭─[ name:1:1 ]`.
+/// Returns the placeholder of the n-th source in ariadne's output. Then `replace_markers` replaces
+/// it by the true place in ` ╭─[ name:1:1 ]`.
 fn source_marker(n: usize) -> String {
     format!("\u{E000}{n}\u{E001}")
 }
@@ -359,7 +359,7 @@ impl ariadne::Cache<String> for Excerpts {
     }
 }
 
-/// Replaces ariadne's `marker:line:column` by the true `name:line:column`.
+/// Replaces ariadne's `source_marker:line:column` by the true `name:line:column`.
 fn replace_markers(text: &str, names: &[String]) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;

@@ -72,7 +72,7 @@ impl<'a> CoreEvaluator<'a> {
     /// Calls a function.
     ///
     /// # Errors
-    /// The first failure in it, see [`Stopped`].
+    /// The first failure in it, see [`EvalError`].
     pub fn call(&mut self, function: &CoreFunction, sizes: &[i64], args: Vec<IrValue>) -> EvalOutcome {
         let mut frame = EvalFrame { values: vec![None; function.vars.len()], existentials: HashMap::new() };
         for (local, n) in function.sizes.iter().zip(sizes) {

@@ -1,5 +1,5 @@
 //! **Evaluation of index expressions** and predicates at concrete numbers (ATL Fig. 5). The
-//! evaluators of core and of Tensor SSA share it; each implements [`Numbers`] for its own
+//! evaluators of core and of Tensor SSA share it; each implements [`IndexEnv`] for its own
 //! variables.
 
 use super::eval_core::EvalError;
@@ -81,8 +81,8 @@ pub(super) fn eval_comparand(of: &impl IndexEnv, p: &Poly) -> IndexResult<i128> 
 }
 
 /// Evaluates a predicate. A predicate that reads out of bounds is undefined, which is an error with
-/// [`OUTSIDE`]. Undefined parts do not matter if others decide: a false part of a conjunction, a
-/// true part of a disjunction, or a witness of an existential.
+/// [`OUT_OF_BOUNDS`]. Undefined parts do not matter if others decide: a false part of a
+/// conjunction, a true part of a disjunction, or a witness of an existential.
 pub(super) fn eval_pred(of: &mut impl IndexEnv, p: &Pred) -> IndexResult<bool> {
     of.count_step()?;
     Ok(match p {

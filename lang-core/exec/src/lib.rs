@@ -204,7 +204,7 @@ impl<'a> Machine<'a> {
     }
 
     /// Calls a function with the parts of its arguments. The parts of top-level `let`s come from
-    /// the [`World`].
+    /// the [`RunEnvironment`].
     ///
     /// # Errors
     /// The reason why the run has no value.

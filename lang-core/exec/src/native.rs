@@ -15,7 +15,7 @@ use lang_runtime::OffloadProgress;
 use lang_sizes::predicate::{Atom, Poly};
 use lang_syntax::ops::Scalar;
 
-/// The maximum number of words and integers of [`Code::run_numbers`].
+/// The maximum number of words and integers of [`KernelCode::run_scalars`].
 pub const MAX_SCALAR_WORDS: usize = 24;
 
 /// The size of a new stack segment, if less stack is left than the code requires.
@@ -53,7 +53,7 @@ pub trait KernelCode: Send + Sync {
     /// Runs a kernel whose places have no axes.
     ///
     /// The words are those of the places with memory, in order; a number is in the first bytes of
-    /// its word. Words and integers together are at most [`MOST_NUMBERS`].
+    /// its word. Words and integers together are at most [`MAX_SCALAR_WORDS`].
     ///
     /// # Errors
     /// An interrupt was requested.

@@ -1,7 +1,7 @@
 //! **Offloading.** Runs derivatives, and expressions that may be long, in compiled form on behalf
 //! of the interpreter.
 //!
-//! The interpreter calls [`Elsewhere::take`] with a derivative or an expression that it has
+//! The interpreter calls [`OffloadEvaluator::take`] with a derivative or an expression that it has
 //! reached. This module turns it into a function of its sizes and data ([`lang_ir::applied`]),
 //! lowers that once through the pipeline, and runs it in `exec`. A function serves all sizes and
 //! data. The interpreter evaluates everything without such a form, and evaluates again everything
@@ -61,7 +61,7 @@ pub struct OffloadCounts {
     pub lowered: u64,
     /// Requests that were evaluated.
     pub evaluated: u64,
-    /// Those of `taken` that called the cached code of a function of scalars.
+    /// Those of `evaluated` that called the cached code of a function of scalars.
     pub fast_path: u64,
     /// Requests left to the interpreter because they have no compiled form.
     pub unsupported: u64,

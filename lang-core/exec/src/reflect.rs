@@ -51,7 +51,7 @@ type ReflectResult<T> = std::result::Result<T, ReflectError>;
 
 /// The reader's queries about bodies and the run.
 pub trait BodyQueries {
-    /// Returns the locals that an expression reads and does not bind ([`free`]).
+    /// Returns the locals that an expression reads and does not bind ([`free_locals`]).
     fn free_locals(&self, body: &Arc<TypedBody>, of: TypedId) -> Arc<[LocalId]>;
     /// Returns the top-level `let`s with functions that an expression mentions, with their types
     /// ([`mentioned`]).

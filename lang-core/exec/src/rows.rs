@@ -157,7 +157,7 @@ fn update_each<T: Copy, X>(
     }
 }
 
-/// Updates each element as [`change`] does, by a function that always has a value.
+/// Updates each element as [`update_each`] does, by a function that always has a value.
 fn update_each_total<T: Copy, X>(
     out: &mut [T],
     at: RowPiece<'_>,

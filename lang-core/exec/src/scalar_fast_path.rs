@@ -3,7 +3,7 @@
 //! allocations.
 //!
 //! A cache maps an operator, by its place and operand, to the function that it produced
-//! ([`Known`]).
+//! ([`ScalarFunctionCache`]).
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;

@@ -259,8 +259,8 @@ pub(super) trait TensorElement: UnboxedElement + PartialEq {
     const ZERO: Self;
     /// The neutral element of addition, which preserves the sign of a zero too.
     const NEUTRAL: Self;
-    /// Whether [`TensorElement::NEUTRAL`] differs from [`TensorElement::ZERO`], so that elements without terms
-    /// must be tracked.
+    /// Whether [`TensorElement::NEUTRAL`] differs from [`TensorElement::ZERO`], so that elements
+    /// without terms must be tracked.
     const HAS_SIGNED_ZERO: bool;
     fn plus(self, other: Self) -> Self;
     fn times(self, other: Self) -> Self;

@@ -33,7 +33,7 @@ pub struct Interp<'a> {
     pub(super) is_counting: bool,
     /// Whether a false bracket made the factor that was evaluated last zero.
     pub(super) masked: bool,
-    /// Whether to stop at the first NaN: see [`super::trap`].
+    /// Whether to stop at the first NaN: see [`super::traps_nan`].
     pub(super) traps_nan: bool,
     pub(super) counts: OperationCounts,
     limits: RunLimits,

@@ -24,7 +24,7 @@ pub(super) enum NonRealPolicy {
     Keep,
     /// They stay, but the walk also enters the captures of functions.
     EnterCaptures,
-    /// As `Closures`, and the walk visits every real, also in arrays without dual numbers.
+    /// As `EnterCaptures`, and the walk visits every real, also in arrays without dual numbers.
     VisitEveryReal,
     /// They become `()`, as in the types of tangents. Inside constructors, whose type has no room
     /// for that, they stay; functions there lose this perturbation.

@@ -1,10 +1,11 @@
 //! **Offloading interface.** Hands derivatives, and expressions that may be long, to an evaluator
 //! of compiled code.
 //!
-//! The host registers the evaluator with [`Interp::take_derivatives`] or [`Interp::take_regions`].
-//! The interpreter asks it first, and evaluates by definition everything that it declines. The
-//! evaluator never decides how a run fails: the interpreter evaluates a failing part again and
-//! reports the failure. Only interrupts and memory limits end a run there.
+//! The host registers the evaluator with [`Interp::offload_derivatives`] or
+//! [`Interp::offload_expressions`]. The interpreter asks it first, and evaluates by definition
+//! everything that it declines. The evaluator never decides how a run fails: the interpreter
+//! evaluates a failing part again and reports the failure. Only interrupts and memory limits end a
+//! run there.
 //!
 //! A run that counts, or that stops at the first NaN, offloads nothing, because both concern the
 //! operations of this interpreter.

@@ -1,5 +1,5 @@
 //! **Offload policy.** Chooses the calls and loops to offload to compiled code
-//! ([`super::generated`]): those that may be long.
+//! ([`super::offload`]): those that may be long.
 //!
 //! The interpreter evaluates a short expression itself. It also evaluates a `loop` with short
 //! steps, unless machine code runs the whole loop. Otherwise each step costs as much in the engine
@@ -207,8 +207,8 @@ fn step_parts(of: &TypedExpr) -> [Option<TypedId>; 2] {
     }
 }
 
-/// Returns whether an expression contains an integer literal of at least [`FEW`], or the value of a
-/// top-level `let`.
+/// Returns whether an expression contains an integer literal of at least [`MIN_OFFLOAD_SIZE`], or
+/// the value of a top-level `let`.
 fn may_be_long(body: &TypedBody, root: TypedId) -> bool {
     let mut open = vec![root];
     while let Some(id) = open.pop() {
@@ -221,8 +221,8 @@ fn may_be_long(body: &TypedBody, root: TypedId) -> bool {
     false
 }
 
-/// Returns whether a value is, or contains, an array of at least [`FEW`] elements or an integer of
-/// at least [`FEW`], which may be a trip count.
+/// Returns whether a value is, or contains, an array of at least [`MIN_OFFLOAD_SIZE`] elements or
+/// an integer of at least [`MIN_OFFLOAD_SIZE`], which may be a trip count.
 fn is_large_value(value: &Value) -> bool {
     let many = |part: &Value| match part {
         Value::I64(n) => usize::try_from(*n).is_ok_and(|n| n >= MIN_OFFLOAD_SIZE),

@@ -18,8 +18,8 @@ const TRACKED_LEVELS: usize = 2;
 /// The flag of a host that requests no reports.
 static NO_REQUESTS: AtomicBool = AtomicBool::new(false);
 
-/// The open levels of counted work. Loops can afford little time for this, so a [`Pace`] makes a
-/// loop without counted work inside skip most steps.
+/// The open levels of counted work. Loops can afford little time for this, so a [`PollInterval`]
+/// makes a loop without counted work inside skip most steps.
 pub(super) struct ProgressTracker<'a> {
     /// The host's request for a report.
     report_requested: &'a AtomicBool,

@@ -2,8 +2,8 @@
 //! clipped gradient.
 //!
 //! A tangent is no substitute for such a rule: the rule must receive the cotangent that arrives at
-//! the call. The result of the call is therefore an independent variable ([`Cut`]). Runs on dual
-//! numbers, one for each real of that result, compute its cotangent: the derivative of the
+//! the call. The result of the call is therefore an independent variable ([`CutCall`]). Runs on
+//! dual numbers, one for each real of that result, compute its cotangent: the derivative of the
 //! computation after the call. The rule turns it into cotangents of the arguments. The calls before
 //! it follow, in reverse order.
 //!

@@ -20,7 +20,7 @@ use lang_types::ty::{Scalar, Type};
 /// into too many.
 const MAX_TYPE_PARTS: usize = 100_000;
 
-/// The scalar with which [`Interp::filled`] fills a value.
+/// The scalar with which [`Interp::filled_value`] fills a value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum FillScalar {
     Zero,
@@ -143,8 +143,8 @@ impl Interp<'_> {
         }
     }
 
-    /// Returns a value of a type with one scalar everywhere. With [`Fill::Zero`] these are the zero
-    /// shapes `0_T` of ATL's Fig. 4.
+    /// Returns a value of a type with one scalar everywhere. With [`FillScalar::Zero`] these are
+    /// the zero shapes `0_T` of ATL's Fig. 4.
     pub(super) fn filled_value(&mut self, at: FailureSite<'_>, ty: &RuntimeType, fill: FillScalar) -> InterpResult {
         lang_base::ensure_sufficient_stack(|| match ty {
             RuntimeType::Scalar(s) => fill_scalar(*s, fill).ok_or_else(|| match s {

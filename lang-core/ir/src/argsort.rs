@@ -7,7 +7,7 @@
 //! as the condition holds at, are those where it holds.
 //!
 //! The work is the number of comparisons of reals. The evaluators use merge sort, which takes at
-//! most [`most`] comparisons. Comparisons of truth values cost nothing.
+//! most [`max_comparisons`] comparisons. Comparisons of truth values cost nothing.
 
 use std::cmp::Ordering;
 

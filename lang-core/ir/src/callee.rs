@@ -14,8 +14,9 @@ use lang_types::ty::Type;
 pub struct FunctionKey {
     /// The definition, or the definition that contains the local function.
     pub def: GlobalName,
-    /// The type arguments. Their extents are [`lang_sizes::predicate::Atom::Bound`], numbered from
-    /// [`Callee::FIRST_EXTRA`] on; a call passes them after the sizes of the definition.
+    /// The type arguments. Their extents are [`lang_sizes::predicate::Atom::DataBound`], numbered
+    /// from [`FunctionKey::FIRST_TYPE_EXTENT`] on; a call passes them after the sizes of the
+    /// definition.
     pub types: Arc<[Type]>,
     /// The rules that lead from the definition to the function, outermost first. A rule of a
     /// definition that takes functions is a separate function for each place that applies the

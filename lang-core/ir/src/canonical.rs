@@ -224,7 +224,7 @@ impl VariableUses {
     }
 }
 
-/// The previous binding of a variable, which [`Naming::leave`] restores at the end of the scope,
+/// The previous binding of a variable, which [`Renamer::unbind`] restores at the end of the scope,
 /// and the name that becomes free.
 type SavedBinding = (LocalId, Option<(LocalId, Name)>, Name);
 

@@ -9,8 +9,8 @@
 //!   bracket whose predicate is false contributes no term (4.24). On `bool`, the sum is "or".
 //! - Generation and summation start at 0. An extent below 0 counts as 0.
 //! - Indices are polynomials over index variables, sizes, integers, and elements of integer arrays
-//!   that are known only at run time ([`Atom::Read`](lang_sizes::predicate::Atom::Read)). Those arrays
-//!   are variables.
+//!   that are known only at run time ([`Atom::Read`](lang_sizes::predicate::Atom::Read)). Those
+//!   arrays are variables.
 //! - No variable is bound twice.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -158,7 +158,7 @@ pub enum ExprKind {
     /// `max i < n if p: e` and the other reductions.
     Reduce(Box<CoreReduction>),
     /// `argsort i < n: e` over scalars: the values of the index, sorted so that the expression
-    /// ascends ([`super::order`]).
+    /// ascends ([`super::argsort`]).
     Argsort(Index, ExprRef),
     /// `e[a]` (4.11). The index must be in bounds wherever this is evaluated.
     Access(ExprRef, Poly),
@@ -180,8 +180,8 @@ pub enum ExprKind {
 /// iteration, and the trip count.
 #[derive(Clone, PartialEq, Debug)]
 pub struct CoreLoop {
-    /// The body: a local function ([`Function::locals`]) of the captured values and the carry. It
-    /// returns the next carry and the output of the iteration.
+    /// The body: a local function ([`CoreFunction::local_functions`]) of the captured values and
+    /// the carry. It returns the next carry and the output of the iteration.
     pub body: Arc<FunctionKey>,
     /// The sizes of the body. They may mention the iteration number.
     pub sizes: Vec<Poly>,
@@ -214,7 +214,8 @@ impl CheckpointSpacing {
         }
     }
 
-    /// Returns the distance that the program wrote, or `None` for [`Spacing::Root`].
+    /// Returns the distance that the program wrote, or `None` for
+    /// [`CheckpointSpacing::SquareRoot`].
     #[must_use]
     pub fn fixed_distance(&self) -> Option<&Poly> {
         if let Self::Fixed(k) = self { Some(k) } else { None }

@@ -3,11 +3,11 @@
 //! that data determine counts as one value. The cost is then an upper bound.
 //!
 //! A sum of `k` terms costs `k − 1` additions and its products. A scalar function costs
-//! [`Operation::work`], a call costs as much as its callee, and a view costs nothing. A sort costs
+//! [`ScalarOp::work`], a call costs as much as its callee, and a view costs nothing. A sort costs
 //! its maximal number of comparisons. An update visits the elements that it writes. Copies of the
 //! rest, needed if the array is also read elsewhere, are not counted.
 //!
-//! [`Operation::work`]: super::core::Operation::work
+//! [`ScalarOp::work`]: super::core::Operation::work
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -56,7 +56,7 @@ pub type SsaLookup<'a> = &'a dyn Fn(&Arc<FunctionKey>) -> Option<Arc<SsaFunction
 /// the maximal number of tuples to count.
 ///
 /// # Errors
-/// [`Unknown`], if the cost depends on data or exceeds the limit.
+/// [`UnknownCost`], if the cost depends on data or exceeds the limit.
 pub fn count_cost(
     ssa: &SsaFunction,
     locals: &HashMap<LocalId, i64>,
@@ -71,7 +71,7 @@ pub fn count_cost(
 /// Evaluates extents at these values of sizes. An extent may come out negative.
 ///
 /// # Errors
-/// [`Unknown`]
+/// [`UnknownCost`]
 pub fn eval_extents(dims: &[Poly], locals: &HashMap<LocalId, i64>) -> Result<Vec<i64>, UnknownCost> {
     let mut sizes = SizeEnv { locals, remaining: &mut 0 };
     dims.iter().map(|n| sizes.eval_poly_exact(n, &[])).collect()

@@ -19,7 +19,8 @@ const COMPARAND_LIMIT: i128 = 1 << 100;
 pub trait NestEnv {
     /// The reason why a value does not exist.
     type Interruption;
-    /// Returns the wrapping value of a polynomial at these indices; `None` as for [`World::holds`].
+    /// Returns the wrapping value of a polynomial at these indices; `None` as for
+    /// [`NestEnv::eval_pred`].
     fn eval_poly(&mut self, p: &Poly, at: &[i64]) -> Result<Option<i64>, Self::Interruption>;
     /// Returns the exact value of a polynomial in a comparison, which counts as a test of data.
     fn eval_comparand(&mut self, p: &Poly, at: &[i64]) -> Result<Option<i128>, Self::Interruption>;

@@ -15,7 +15,7 @@ use lang_base::Span;
 /// The maximal number of origins kept for one statement. A constant may occur in a hundred places.
 const MAX_ORIGINS: usize = 16;
 
-/// Names other than rules of passes that may occur in [`Ancestor::Statement`].
+/// Names other than rules of passes that may occur in [`OriginKind::PrimalStatement`].
 pub const NON_RULE_NAMES: &[&str] = &[VALUE, ZERO, CALL, RULE, LOOP, UPDATE];
 
 /// The primal value of the statement, which the derivative reads or returns.
@@ -39,19 +39,19 @@ pub const RULE: &str = "rule";
 /// The reason for which a statement was generated.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum OriginKind {
-    /// An input of a definition, see [`super::ssa::Ssa::inputs`].
+    /// An input of a definition, see [`super::ssa::SsaFunction::inputs`].
     Input,
     /// An expression of the definition, by its location in the item's text.
     SourceExpr(Span),
     /// A statement of the primal function, and the rule applied to it: the rule's name, under which
-    /// its uses are counted, or one of [`NAMES`].
+    /// its uses are counted, or one of [`NON_RULE_NAMES`].
     PrimalStatement(StmtId, &'static str),
 }
 
 /// The statement of a callee from which inlining made a statement.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct InlinedFrom {
-    /// The callee, as an index into [`Origins::callees`].
+    /// The callee, as an index into [`OriginTable::callees`].
     callee: u32,
     var: StmtId,
 }
@@ -139,7 +139,7 @@ pub struct OriginRecorder {
 
 impl OriginRecorder {
     /// Attributes the following statements to `ancestor`. Returns the previous origin, for
-    /// [`Trace::back`].
+    /// [`OriginRecorder::restore`].
     pub fn enter(&mut self, ancestor: OriginKind) -> StatementOrigin {
         std::mem::replace(&mut self.current, StatementOrigin { kind: ancestor, inlined: None })
     }
@@ -161,7 +161,8 @@ impl OriginRecorder {
         self.current = before;
     }
 
-    /// Registers the callee of an inlined call. Returns its number, for [`Trace::inline`].
+    /// Registers the callee of an inlined call. Returns its number, for
+    /// [`OriginRecorder::enter_inlined`].
     pub fn register_callee(&mut self, callee: &Arc<FunctionKey>) -> u32 {
         let known = self.callees.iter().position(|c| c == callee);
         let at = known.unwrap_or_else(|| {

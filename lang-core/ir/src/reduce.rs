@@ -92,7 +92,7 @@ impl Reducer {
     }
 
     /// Returns a start value that the first term replaces or leaves unchanged. It is not the result
-    /// over no terms, which is [`Self::nothing`].
+    /// over no terms, which is [`Self::empty_result`].
     #[must_use]
     pub fn initial_value(self, of: Scalar) -> Constant {
         match self {
@@ -210,7 +210,7 @@ pub struct SsaReduction {
     /// The domain, over the statement's own indices. The result is zero elsewhere.
     pub pred: Pred,
     /// The filter of the terms, over the bound indices too. Without terms the result is
-    /// [`Reducer::nothing`].
+    /// [`Reducer::empty_result`].
     pub filter: Pred,
     /// The result of `argmax` and `argmin`, at the chosen term.
     pub arg_value: Poly,

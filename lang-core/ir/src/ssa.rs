@@ -2,11 +2,12 @@
 //! variables with canonical names. A statement defines one element for each tuple of its indices.
 //! `norm/to_ssa` builds it, `ad` differentiates it, and `schedule` lowers it to loop nests.
 //!
-//! The forms are the paper's in *solved form*. If an equation determines an index, as in
-//! `Σ j: [i == j] · X[j]`, the index is eliminated: `X[i]`. So a contraction without bound indices
-//! and with one factor is a *view*: it computes nothing, and its readers read through it
-//! ([`Builder::contract`]). Padding with zeros is not stored: a tensor whose indices are pinned by
-//! equations is computed with fewer indices, and a view reads it (again by [`Builder::contract`]).
+//! The forms are the paper's in *solved form*. If an equation determines an index, as in `Σ j: [i
+//! == j] · X[j]`, the index is eliminated: `X[i]`. So a contraction without bound indices and with
+//! one factor is a *view*: it computes nothing, and its readers read through it
+//! ([`SsaBuilder::contract`]). Padding with zeros is not stored: a tensor whose indices are pinned
+//! by equations is computed with fewer indices, and a view reads it (again by
+//! [`SsaBuilder::contract`]).
 //!
 //! Sums are n-ary. The paper's are binary, which would make every partial sum a tensor.
 
@@ -93,7 +94,7 @@ pub struct Addend {
     pub operand: TensorAccess,
 }
 
-/// The maximal number of predicates for which [`exclusive`] compares every pair.
+/// The maximal number of predicates for which [`are_mutually_exclusive`] compares every pair.
 const MAX_EXCLUSIVE_PREDICATES: usize = 8;
 
 /// Whether at most one of the predicates holds at any index, for all data, as for the terms of a
@@ -111,7 +112,7 @@ pub fn are_mutually_exclusive(all: &[&Pred]) -> bool {
 /// A right-hand side. Each element is the zero of its type where the predicate does not hold.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum Rhs {
-    /// A part of a parameter or of a top-level `let`, by position in [`Ssa::inputs`].
+    /// A part of a parameter or of a top-level `let`, by position in [`SsaFunction::inputs`].
     Input(u32),
     /// A constant, without indices.
     Constant(Constant),
@@ -227,8 +228,8 @@ pub struct SsaFunction {
     /// The tensor parts of the parameters and of top-level `let`s.
     pub inputs: Vec<FunctionInput>,
     /// Statements. In a finished function each follows those it reads. While a derivative is built,
-    /// [`Builder::replace_loop`] can break that order; dead-code elimination (`norm/dead`) restores
-    /// it where it can.
+    /// [`SsaBuilder::replace_loop`] can break that order; dead-code elimination (`norm/dead`)
+    /// restores it where it can.
     pub stmts: Vec<Statement>,
     /// The checks, referred to by position.
     pub checks: Vec<RuntimeCheck>,

@@ -1,11 +1,11 @@
 //! **Pass pipeline.** Lowers a definition through every form to Tensor SSA, and derives the Tensor
 //! SSA of its derivatives.
 //!
-//! Callees take the same way on their own, through [`Callees`]. A session implements the trait as
-//! incremental queries. It lowers a definition once, and again only after an edit that reaches the
-//! definition. [`Module`] implements the trait for one revision and also counts the applied rewrite
-//! rules. Debug builds assert the normal form of three of the stages: lifted, without tuples, and
-//! pushed out.
+//! Callees take the same way on their own, through [`CalleeForms`]. A session implements the trait
+//! as incremental queries. It lowers a definition once, and again only after an edit that reaches
+//! the definition. [`MemoisedForms`] implements the trait for one revision and also counts the
+//! applied rewrite rules. Debug builds assert the normal form of three of the stages: lifted,
+//! without tuples, and pushed out.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -79,8 +79,8 @@ pub trait CalleeForms {
     /// Checks that a callee has every form.
     ///
     /// # Errors
-    /// As [`Callees::stages`]. A query that calls only this does not depend on the contents of the
-    /// forms.
+    /// As [`CalleeForms::stages`]. A query that calls only this does not depend on the contents of
+    /// the forms.
     fn has_stages(&self, callee: &Arc<FunctionKey>) -> Result<(), Box<NoCoreForm>>;
 
     /// Returns the Tensor SSA of a callee, which may be a derivative, or `None` if it has none.
@@ -252,7 +252,7 @@ fn unsupported_error(callee: &FunctionKey, what: NoCoreFormReason) -> Box<NoCore
     Box::new(NoCoreForm { reason: what, item: callee.def.clone(), span: Span::default() })
 }
 
-/// **Memoised** [`Callees`] for one revision. Computes each form at its first use. A form in
+/// **Memoised** [`CalleeForms`] for one revision. Computes each form at its first use. A form in
 /// progress reads as missing, which is how recursion is detected.
 pub struct MemoisedForms<'a> {
     bodies: &'a dyn ElabQueries,

@@ -8,7 +8,8 @@
 //! `S[i] = I[i]`, then `S[i] = N[t, i]`; the copy is `C[t, i] = S[i]`.
 //!
 //! The copies, the body and the states, and all that depends on them, are in one loop over `t`, in
-//! this order ([`Repeat`]). A value that is only added to becomes a sum ([`scatters`]).
+//! this order ([`FlattenedLoop`]). A value that is only added to becomes a sum
+//! ([`scatter_reductions`]).
 
 use std::collections::HashMap;
 use std::sync::Arc;

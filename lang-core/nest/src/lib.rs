@@ -2,7 +2,7 @@
 //! compiles, and single statements, which the engine (`exec`) runs.
 //!
 //! [`prepared`] applies the optimisations of Tensor SSA, and [`schedule`] builds the loop nests.
-//! [`in_order`] and [`scheduled`] drive both.
+//! [`in_order`] and [`schedule_cases`] drive both.
 //!
 //! Statements over the same index share a loop if each reads only elements that the others set at
 //! that index. This repeats inside the loop ([`group`]). An element that nothing reads outside its
@@ -146,8 +146,9 @@ impl Prepared {
 /// passes are, in order:
 ///
 /// - [`terms`] removes redundant guards, [`fewer`] unneeded axes.
-/// - [`existentials`] counts existentials, and [`extremes`] reads extreme elements at their index.
-/// - [`sums`] factors sums, and [`points`] inlines batched calls.
+/// - [`count_existentials`] counts existentials, and [`extremes`] reads extreme elements at their
+///   index.
+/// - [`sums`] factors sums, and [`inline_batched_calls`] inlines batched calls.
 /// - [`short_axes`] scalarises short axes, and [`apart`] hoists gathers.
 /// - [`given`] forwards views to loops, and [`products`] prepares matrix products.
 /// - [`watched`] defers checks of loops, and [`repeat`] flattens loops.

@@ -3,8 +3,8 @@
 //! over the remaining axes. This statement needs no memory, and its zeros and ones are
 //! constant-folded. A sum over such an axis is unrolled.
 //!
-//! An axis qualifies if all its readers use indices that become constants ([`Axes`]). An array of
-//! the result is assembled again.
+//! An axis qualifies if all its readers use indices that become constants ([`ScalarisedAxes`]). An
+//! array of the result is assembled again.
 
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
@@ -56,7 +56,7 @@ struct ScalarisedAxes {
     extent_of: HashMap<StmtAxis, i128>,
 }
 
-/// The facts about axes from which [`Axes`] chooses.
+/// The facts about axes from which [`ScalarisedAxes`] chooses.
 #[derive(Default)]
 struct AxisFacts {
     /// The extents of the candidates.

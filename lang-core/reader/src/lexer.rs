@@ -46,8 +46,8 @@ const SYMBOLS: &[&str] = &[
     ")", "[", "]", "{", "}", ",", ";", ":", ".", "#",
 ];
 
-/// The tokens with their start offsets, [`Token::End`] last. `partners` holds the position of the
-/// closing bracket for each opening one.
+/// The tokens with their start offsets, [`FormToken::End`] last. `partners` holds the position of
+/// the closing bracket for each opening one.
 pub(super) struct FormTokens {
     pub(super) tokens: Vec<(FormToken, usize)>,
     pub(super) partners: Vec<Option<usize>>,

@@ -1,4 +1,4 @@
-//! **Recursive-descent parser** from tokens to trees. Nesting is limited to [`DEPTH`].
+//! **Recursive-descent parser** from tokens to trees. Nesting is limited to [`MAX_DEPTH`].
 
 use super::FormSyntaxError;
 use super::lexer::{FormToken, FormTokens};

@@ -77,7 +77,7 @@ pub trait NameEnv {
     fn closest_value(&self, module: &ModuleName, name: &str, wanted: &dyn Fn(&str) -> bool) -> Option<String> {
         suggest::nearest_name(name, self.value_names(module).iter().filter(|n| wanted(n)))
     }
-    /// Returns the closest type name, like [`Self::near_value`].
+    /// Returns the closest type name, like [`Self::closest_value`].
     fn closest_type(&self, module: &ModuleName, name: &str, wanted: &dyn Fn(&str) -> bool) -> Option<String> {
         suggest::nearest_name(name, self.type_names(module).iter().filter(|n| wanted(n)))
     }

@@ -4,7 +4,7 @@
 //! A value name is looked up first among the locals, then among the module's items, the prelude and
 //! the language's own names. In the signature of a definition, the first occurrence of a size that
 //! is not a parameter declares it. So does the first occurrence of a lower-case type name that no
-//! type has. This file resolves items and types; `walk` resolves expressions and patterns.
+//! type has. This file resolves items and types; `expressions` resolves expressions and patterns.
 //!
 //! Recursion follows the tree, whose depth the parser bounds.
 

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use lang_base::Name;
 use lang_sizes::predicate::LocalId;
 
-/// The start of a scope; see [`Scopes::leave`].
+/// The start of a scope; see [`NameScopes::leave`].
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ScopeMark(usize);
 

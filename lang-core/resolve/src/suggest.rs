@@ -59,8 +59,8 @@ impl NameCandidate {
     }
 }
 
-/// Returns the closest candidate like [`nearest`], from precomputed candidates; only those that are
-/// `wanted` count.
+/// Returns the closest candidate like [`nearest_name`], from precomputed candidates; only those
+/// that are `wanted` count.
 pub fn nearest_candidate<'c>(
     name: &str,
     candidates: impl IntoIterator<Item = &'c NameCandidate>,

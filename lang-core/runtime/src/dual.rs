@@ -1,4 +1,5 @@
-//! **Dual numbers** as values: a real with its derivative in one direction, of one [`Perturbation`].
+//! **Dual numbers** as values: a real with its derivative in one direction, of one
+//! [`Perturbation`].
 
 use super::Value;
 use super::memory::MemoryCharge;

@@ -52,7 +52,7 @@ const DIGAMMA_QUOTIENT: [f64; 22] = [
 /// The greatest order whose factorial is finite.
 const MAX_ORDER: f64 = 170.0;
 
-/// The Bernoulli numbers `B(2j)`, from j = 1 on.
+/// The Bernoulli numbers `BodyBuilder(2j)`, from j = 1 on.
 const BERNOULLI: [f64; 10] = [
     1.0 / 6.0,
     -1.0 / 30.0,

@@ -1,6 +1,6 @@
 //! **Memory accounting.** Tracks the bytes that the values of a run hold, and enforces a limit.
-//! Every heap allocation of a value carries a [`Charge`], which returns its bytes on drop. So a
-//! program that builds too much fails with E0508 and never exhausts the machine.
+//! Every heap allocation of a value carries a [`MemoryCharge`], which returns its bytes on drop. So
+//! a program that builds too much fails with E0508 and never exhausts the machine.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -47,7 +47,7 @@ pub enum OffloadRequest<'v> {
         code: &'v Arc<RunnableBody>,
         /// The values of the locals.
         frame: &'v LocalFrame,
-        /// The node of the `deriv` form.
+        /// The node of the `eval_deriv` form.
         node: TypedId,
         /// The variable to differentiate by.
         variable: LocalId,
@@ -69,7 +69,8 @@ pub enum OffloadRequest<'v> {
 }
 
 impl OffloadRequest<'_> {
-    /// Returns the operator of a derivative, or `None` for an expression. `deriv` is a Jacobian.
+    /// Returns the operator of a derivative, or `None` for an expression. `eval_deriv` is a
+    /// Jacobian.
     #[must_use]
     pub fn operator(&self) -> Option<Derivative> {
         match self {

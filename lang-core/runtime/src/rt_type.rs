@@ -1,5 +1,5 @@
-//! **Run-time types.** Closed types whose sizes are numbers. They exist because some values cannot be
-//! inspected: the zero of a bracket, an empty array or sum, a literal in polymorphic code.
+//! **Run-time types.** Closed types whose sizes are numbers. They exist because some values cannot
+//! be inspected: the zero of a bracket, an empty array or sum, a literal in polymorphic code.
 
 use std::sync::Arc;
 

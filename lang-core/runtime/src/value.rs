@@ -2,8 +2,8 @@
 //! shared. A clone costs one reference count, and an update of an unshared value happens in place.
 //!
 //! Programs determine how deep values of recursive types are, so no function here recurses over
-//! them. All nesting except that of dual numbers goes through [`Items`]; the drop of both uses a
-//! worklist. Comparison and printing use worklists of their own.
+//! them. All nesting except that of dual numbers goes through [`Components`]; the drop of both uses
+//! a worklist. Comparison and printing use worklists of their own.
 
 use std::sync::Arc;
 

@@ -9,7 +9,7 @@ use super::value::Value;
 /// The depth of nested constructors beyond which a value counts as one of a recursive type.
 const MAX_NESTING: usize = 8;
 
-/// The error for a value with more than [`NESTED`] nested constructors.
+/// The error for a value with more than [`MAX_NESTING`] nested constructors.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct NestingTooDeep;
 
@@ -17,7 +17,7 @@ pub struct NestingTooDeep;
 /// parts. Captures of functions are not visited.
 ///
 /// # Errors
-/// [`Deep`] if the value is too deep, unless an earlier part answers.
+/// [`NestingTooDeep`] if the value is too deep, unless an earlier part answers.
 pub fn find_in_value<T>(value: &Value, mut ask: impl FnMut(&Value) -> Option<T>) -> Result<Option<T>, NestingTooDeep> {
     let mut open = vec![(value, 0)];
     let mut seen = HashSet::new();

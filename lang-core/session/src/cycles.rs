@@ -174,7 +174,7 @@ fn compute_item_type(db: &dyn Database, item: ItemInput) {
 /// The most items that are worth visiting one by one.
 const MAX_SEPARATE_VISITS: usize = 64;
 
-/// Computes the types that the check of one item needs, in the order of [`prepared`]. Every
+/// Computes the types that the check of one item needs, in the order of [`types_prepared`]. Every
 /// question from outside about an item must call this first.
 #[salsa::tracked(returns(copy))]
 pub(super) fn item_types_ready(db: &dyn Database, item: ItemInput) {

@@ -6,7 +6,7 @@
 //! resolved names, a signature or type and a typed body, each a query (`queries`). The names of a
 //! module are queried one by one (`scope`). Positions in the file are not part of these inputs, so
 //! text before an item does not invalidate it. The compiler's middle is queried by definition
-//! (`forms`). The passes see a [`View`].
+//! (`forms`). The passes see a [`ProgramView`].
 
 #![forbid(unsafe_code)]
 
@@ -503,8 +503,8 @@ impl Session {
     }
 
     /// Answers a question that may be stopped: by an edit if this is a snapshot, and by the
-    /// [`Stop`] that `begun` receives. After this returns, that `Stop` has no effect. Returns
-    /// `None` if the question was stopped.
+    /// [`CancellationHandle`] that `begun` receives. After this returns, that `CancellationHandle`
+    /// has no effect. Returns `None` if the question was stopped.
     pub fn ask<G, T>(
         &self,
         begun: impl FnOnce(CancellationHandle) -> G,
@@ -526,7 +526,7 @@ impl Session {
     }
 
     /// Returns the queries that ran since the last call, as `query(item)`, in order. Empty unless
-    /// the session was created by [`Session::logging`].
+    /// the session was created by [`Session::with_query_log`].
     #[must_use]
     pub fn ran_queries(&self) -> Vec<String> {
         let db = &self.db;

@@ -4,8 +4,8 @@
 //!
 //! An operator without arguments, or with arguments that are more than names, is applied to
 //! variables named like the function's parameters. The call becomes a function of its own
-//! ([`Inside`]), whose value is printed part by part. Its core form contains the derivative,
-//! because elaboration replaces the operator.
+//! ([`SubexpressionFunction`]), whose value is printed part by part. Its core form contains the
+//! derivative, because elaboration replaces the operator.
 
 use std::sync::Arc;
 

@@ -54,7 +54,7 @@ impl ModuleDiagnostics {
     }
 }
 
-/// The most edited items that [`soon`] checks.
+/// The most edited items that [`diagnostics_after_edit`] checks.
 const MAX_EDITED_ITEMS: usize = 16;
 
 /// Returns the diagnostics of edited items, and the earlier ones of all others. This needs no check

@@ -1,6 +1,6 @@
 //! **Names of a module.** Each question about one name is a query of its own. A new definition thus
 //! invalidates only the queries that depend on its name. The resolver and the checker read these
-//! queries through [`View`].
+//! queries through [`ProgramView`].
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 

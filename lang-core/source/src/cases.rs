@@ -344,7 +344,7 @@ impl ConstructorCase {
     }
 
     /// Returns a text for the constructor of each refutable parameter: `s is Circle(r)`. `None` as
-    /// for [`Self::taken_apart`].
+    /// for [`Self::destructure_parameters`].
     pub(super) fn constructor_conditions(
         &self,
         asked: &PrintRequest<'_>,

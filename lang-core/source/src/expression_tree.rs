@@ -1,6 +1,6 @@
-//! **Expression trees for printing.** An `Ex` is the value of a Tensor SSA statement in the form
-//! that a reader expects. It has products with any number of factors, quotients, powers, sums and
-//! choices.
+//! **Expression trees for printing.** An `SourceExpr` is the value of a Tensor SSA statement in the
+//! form that a reader expects. It has products with any number of factors, quotients, powers, sums
+//! and choices.
 //!
 //! The constructors normalise, so that equal expressions compare equal up to signs, constants and
 //! nesting. Module [`super::rules`] does the simplification that depends on the context of an

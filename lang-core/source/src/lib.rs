@@ -1,7 +1,7 @@
 //! **Derivatives as source.** Prints the adjoint or the tangent of a definition, a function in
 //! Tensor SSA, as an Iverson definition. The text type-checks and evaluates to the same value
-//! (DESIGN 2.3: every form prints as readable text). `show` and `entries` are the entry points; the
-//! editor's views, hovers and the REPL call them.
+//! (DESIGN 2.3: every form prints as readable text). `print_derivative` and `entries` are the entry
+//! points; the editor's views, hovers and the REPL call them.
 //!
 //! `entries` prints the derivative of one expression inside a definition, entry by entry, by the
 //! same means.
@@ -9,13 +9,13 @@
 //! The way of a derivative from Tensor SSA to text:
 //!
 //! - `read` turns each statement into a line: an expression (`tree`) over indices of its own.
-//!   `regions` reads loops; `repeat` and `parts` print them.
+//!   `regions` reads loops; `print_loops` and `parts` print them.
 //! - `rules` and `sums` simplify an expression in its context; `table` holds the facts about
 //!   statements that they need.
-//! - `merge` and `shorten` combine lines. `checks` keeps the checks that do not follow from known
-//!   facts.
-//! - `shape` computes parameters and results. `ways`, `known`, `cases` and `constructors` take
-//!   values of sum types apart by constructor.
+//! - `merge` and `cross_line_rules` combine lines. `checks` keeps the checks that do not follow
+//!   from known facts.
+//! - `derivative_signature` computes parameters and results. `ways`, `known`, `cases` and
+//!   `constructors` take values of sum types apart by constructor.
 //! - `update` prints array updates and `argsort`; `scatter` prints sums over data-dependent places.
 //! - `hints` and `names` choose names. `writer` and the modules after it (`definition`, `arrays`,
 //!   `text`, `predicate`, `call`) print.

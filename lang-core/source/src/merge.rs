@@ -2,7 +2,8 @@
 //! is read once, at each index once, is also substituted, unless the program has a telling name for
 //! it. Nothing is computed more often than before.
 //!
-//! [`super::writer`] runs the rules of this module and of [`super::shorten`] until none applies.
+//! [`super::writer`] runs the rules of this module and of [`super::cross_line_rules`] until none
+//! applies.
 
 use std::collections::HashMap;
 use std::sync::Arc;

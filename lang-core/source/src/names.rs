@@ -46,7 +46,7 @@ impl UsedNames {
     }
 
     /// Returns a name for an index, and marks it as used: the wanted one if it is free, else the
-    /// first free one of [`INDICES`].
+    /// first free one of [`INDEX_NAMES`].
     pub(super) fn fresh_index(&mut self, wanted: Option<&Name>) -> Name {
         if let Some(name) = wanted.filter(|n| is_name(n) && !self.0.contains(*n)) {
             self.0.insert(name.clone());

@@ -1,5 +1,5 @@
 //! **Results of loops.** Prints the `let`s that bind the results of a loop, by a pattern or by
-//! paths into one name. [`super::repeat`] prints the loop itself.
+//! paths into one name. [`super::print_loops`] prints the loop itself.
 
 use super::NoTextReason;
 use super::derivative_signature::NamedValue;

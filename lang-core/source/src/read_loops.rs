@@ -343,8 +343,8 @@ impl LineReader<'_> {
         Ok((offset, inputs))
     }
 
-    /// Returns for each `Arg::Given` the line that it reads, with its first subscripts; `None` for
-    /// a carried input.
+    /// Returns for each `Arg::LineRead` the line that it reads, with its first subscripts; `None`
+    /// for a carried input.
     fn given_inputs(
         &mut self,
         ssa: &SsaFunction,
@@ -391,8 +391,8 @@ impl LineReader<'_> {
         Ok((StmtId(offset + v.0), rest.to_vec()))
     }
 
-    /// Returns whether a body statement can be recomputed. It may depend on `Arg::Given` inputs, on
-    /// carried scalars, and on carried arrays whose states are kept anyway.
+    /// Returns whether a body statement can be recomputed. It may depend on `Arg::LineRead` inputs,
+    /// on carried scalars, and on carried arrays whose states are kept anyway.
     fn can_recompute(&self, ssa: &SsaFunction, of: &Arc<SsaLoop>, v: StmtId) -> bool {
         let kept = |k: u32| {
             ssa.stmts.iter().any(|s| match &s.rhs {
@@ -438,7 +438,7 @@ impl LineReader<'_> {
         if let Some(again) = self.recomputations.iter().find(made) {
             return Ok(again.offset);
         }
-        // Its `Arg::Given` inputs may need recomputation, too.
+        // Its `Arg::LineRead` inputs may need recomputation, too.
         let given = self.given_inputs(ssa, scope, of, at, within)?;
         let (offset, inputs) = self.reserve_body(&of.body)?;
         self.recomputations.push(Recomputation { loop_id: id, iteration: at.to_vec(), enclosing_loop: within, offset });

@@ -1,5 +1,5 @@
-//! **Tensor SSA to lines.** A [`Line`] is one statement as an expression for its element, over
-//! indices of its own. Its reads still refer to other statements; [`super::merge`] substitutes
+//! **Tensor SSA to lines.** A [`StatementLine`] is one statement as an expression for its element,
+//! over indices of its own. Its reads still refer to other statements; [`super::merge`] substitutes
 //! them. [`super::writer`] and [`super::entries`] call [`lines`] first; [`super::regions`] reads
 //! the bodies of loops.
 

@@ -1,7 +1,7 @@
 //! **Contextual simplification.** Simplifies an expression under the facts that hold where it
 //! occurs. Predicates shrink by known facts, equations eliminate indices of sums, and invariant
-//! factors leave sums. Module [`super::sums`] combines terms; [`super::merge`] calls `clean` until
-//! nothing changes.
+//! factors leave sums. Module [`super::sums`] combines terms; [`super::merge`] calls `simplify`
+//! until nothing changes.
 //!
 //! No rule increases the work. The rules assume that sums and products may be reassociated, that
 //! products distribute over sums, and the identities of [`super::tree`].

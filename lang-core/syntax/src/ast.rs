@@ -201,7 +201,7 @@ pub enum Expr {
     Name(Name),
     /// `-x`, `!p`
     Unary(UnOp, ExprId),
-    /// `a + b - c`: operators of one [`super::ops::Level`], grouped from the left. Comparisons
+    /// `a + b - c`: operators of one [`super::ops::Precedence`], grouped from the left. Comparisons
     /// chain. `rest` is not empty.
     Chain {
         /// The leftmost operand.

@@ -91,8 +91,8 @@ pub const MAX_TEXT_BYTES: usize = 64 << 20;
 /// The maximum number of diagnostics for one text, because a file with more is not a program.
 const MAX_DIAGNOSTICS: usize = 256;
 
-/// Scans a text into tokens and comments. A text over [`MAX_TEXT`] yields one diagnostic and no
-/// tokens.
+/// Scans a text into tokens and comments. A text over [`MAX_TEXT_BYTES`] yields one diagnostic and
+/// no tokens.
 #[must_use]
 pub fn lex(text: &str) -> LexedText {
     let mut out = LexedText::default();
@@ -157,7 +157,7 @@ impl<'a> Lexer<'a> {
     }
 
     fn span_from(&self, start: usize) -> Span {
-        // Both conversions succeed, because a text has at most `MAX_TEXT` bytes.
+        // Both conversions succeed, because a text has at most `MAX_TEXT_BYTES` bytes.
         Span::new(u32::try_from(start).unwrap_or(u32::MAX), u32::try_from(self.offset).unwrap_or(u32::MAX))
     }
 
@@ -434,7 +434,7 @@ fn is_quote(c: char) -> bool {
     matches!(c, '\'' | '‘' | '’' | '`' | '“' | '”' | '„')
 }
 
-/// Whether a token contains the character, or [`slip`] has a help text for it.
+/// Whether a token contains the character, or [`foreign_char_help`] has a help text for it.
 fn is_recognised(c: char) -> bool {
     c.is_whitespace()
         || matches!(c, '"' | '\u{feff}')

@@ -145,7 +145,7 @@ pub fn resplit(
         return (0..items.len(), split(text));
     }
     let mut new = split(text.get(begin..end).unwrap_or_default());
-    // The conversion succeeds, because a text has at most `MAX_TEXT` bytes.
+    // The conversion succeeds, because a text has at most `MAX_TEXT_BYTES` bytes.
     let by = u32::try_from(begin).unwrap_or(u32::MAX);
     for item in &mut new {
         item.start += by;

@@ -10,8 +10,8 @@
 //! Types are decomposed only as deep as patterns are, so the exploration of recursive types
 //! terminates.
 //!
-//! The checker calls [`check`] in the end, when all types are known: for each `match`, and for each
-//! pattern that must be irrefutable.
+//! The checker calls [`check_match`] in the end, when all types are known: for each `match`, and
+//! for each pattern that must be irrefutable.
 
 use super::tree::TypedPattern;
 use super::ty::{Scalar, Type};

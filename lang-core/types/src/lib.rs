@@ -1,8 +1,8 @@
 //! **Types and sizes.** The type language, unification, the checker, and the typed tree.
 //!
-//! The checker reads the resolved syntax tree of one item and writes a [`tree::Body`]. The
+//! The checker reads the resolved syntax tree of one item and writes a [`tree::TypedBody`]. The
 //! interpreter evaluates that body, and elaboration translates it to core. Types of other items
-//! come through [`env::Env`], so the modules here do not depend on the session.
+//! come through [`env::TypeEnv`], so the modules here do not depend on the session.
 
 #![forbid(unsafe_code)]
 

@@ -14,7 +14,7 @@ use lang_resolve::scalar_fn::ScalarFn;
 use lang_sizes::predicate::{LocalId, Poly};
 use lang_syntax::ops::{BinOp, BinderKind};
 
-/// A node of a [`Body`].
+/// A node of a [`TypedBody`].
 pub type TypedId = Idx<TypedNode>;
 
 /// A typed expression.
@@ -56,7 +56,7 @@ impl TypedBody {
     }
 }
 
-/// A local of a [`Body`].
+/// A local of a [`TypedBody`].
 #[derive(Clone, PartialEq, Debug)]
 pub struct BodyLocal {
     /// Its name; for an opened extent, a generated name for messages.
@@ -190,7 +190,7 @@ pub enum TypedExpr {
     Proj(TypedId, u32),
     /// `x[i, a..b, _]`
     Index(TypedId, Vec<TypedSubscript>),
-    /// A call. [`call_parts`] defines the evaluation order.
+    /// A call. [`call_children`] defines the evaluation order.
     Call {
         /// The callee.
         callee: Callee,
@@ -276,7 +276,7 @@ pub enum TypedForm {
     /// `stop(e)`
     Stop,
     /// `reshape(x, n, m, …)`: the node's type holds the new extents. If equality of the element
-    /// counts is not proved, an [`Expr::Checked`] around the node checks it.
+    /// counts is not proved, an [`TypedExpr::Checked`] around the node checks it.
     Reshape,
     /// `relation(idx, n, m)`
     Relation,

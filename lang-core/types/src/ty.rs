@@ -12,8 +12,8 @@ pub use lang_syntax::ops::Scalar;
 
 /// A type.
 ///
-/// In a [`Signature`], a call instantiates [`Type::Param`] and [`lang_sizes::predicate::Atom::Bound`]. A
-/// checked body contains no [`Type::Meta`].
+/// In a [`Signature`], a call instantiates [`Type::Param`] and
+/// [`lang_sizes::predicate::Atom::Bound`]. A checked body contains no [`Type::Meta`].
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum Type {
     /// A number or truth value.

@@ -131,7 +131,7 @@ impl MetaTable {
     }
 
     /// Substitutes all solutions in the type. If the result is too large, returns [`Type::Error`],
-    /// and [`Self::take_large`] reports it.
+    /// and [`Self::take_skipped_large`] reports it.
     pub fn zonk(&self, t: &Type) -> Type {
         if !self.is_within_limits(t) {
             self.has_skipped_large.set(true);
@@ -309,7 +309,8 @@ impl MetaTable {
         if fits || class == TypeClass::Any { Ok(()) } else { Err(Mismatch::Class(t, class)) }
     }
 
-    /// Unifies two types. Types that exceed the limits are skipped; see [`Self::take_large`].
+    /// Unifies two types. Types that exceed the limits are skipped; see
+    /// [`Self::take_skipped_large`].
     pub fn unify(
         &mut self,
         found: &Type,

@@ -4,7 +4,7 @@
 //!
 //! Works in texts with errors. It type-checks the current item only; of other items it reads names,
 //! signatures and type declarations. The documentation of a candidate is resolved later, through
-//! its [`Subject`].
+//! its [`DocumentedName`].
 
 mod completed_item;
 mod context;
@@ -72,7 +72,7 @@ pub struct Completion {
     pub kind: CompletionKind,
     /// A detail beside the label: a type or a module.
     pub detail: String,
-    /// The inserted text, a snippet if `template`.
+    /// The inserted text, a snippet if `is_snippet`.
     pub insert: String,
     /// Whether `${1:x}` and `$0` in the inserted text are placeholders.
     pub is_snippet: bool,

@@ -656,7 +656,7 @@ impl Engine {
         self.compute_lets(&ready.required_items)
     }
 
-    /// Runs an expression. The caller must first call `compute_needs`.
+    /// Runs an expression. The caller must first call `compute_required`.
     pub(crate) fn run_prepared(&mut self, ready: &ReadyExpression) -> Result<EvaluatedValue, Vec<Problem>> {
         let ty = ready.body.root.map(|root| ready.body.nodes[root].ty.clone());
         let (value, _) = self.run_body(&ready.body, &ready.location)?;

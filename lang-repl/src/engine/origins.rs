@@ -107,7 +107,7 @@ impl Engine {
         LocatedText { position: at.map(|at| (at.line, at.column)), text: self.excerpt(item, span) }
     }
 
-    /// Formats up to `MOST` origins of a statement on one line.
+    /// Formats up to `MAX_ORIGINS` origins of a statement on one line.
     fn origins_line(&self, callee: &Arc<FunctionKey>, traced: &TracedSsa, var: StmtId) -> Option<String> {
         let mut all = traced.origins.origins_of(var).filter_map(|origin| {
             let own = self.origin_text(callee, origin)?;
@@ -153,7 +153,7 @@ impl Engine {
         }
     }
 
-    /// Returns a part of an item's text on one line, cut to `LONGEST` characters.
+    /// Returns a part of an item's text on one line, cut to `MAX_EXCERPT` characters.
     fn excerpt(&self, item: &GlobalName, span: Span) -> String {
         let item = self.session.item(item);
         let text = item.as_ref().and_then(|i| i.text.get(span.range())).unwrap_or_default();

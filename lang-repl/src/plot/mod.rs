@@ -1,5 +1,5 @@
 //! **Plots.** `plan` turns a figure into a drawing plan with axes (`scale`) and histogram bins
-//! (`bins`). `terminal` and `mosaic` draw the plan as text on a `screen`; `sheet` and `picture`
+//! (`bins`). `terminal` and `text_tiles` draw the plan as text on a `screen`; `sheet` and `picture`
 //! draw it to a file.
 //!
 //! Any data yields a plot: values that cannot be drawn are left out and reported. The work depends

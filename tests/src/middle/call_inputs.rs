@@ -70,8 +70,9 @@ impl CallInputs {
         Some(Self::of(core, ssa, &at.sizes, &at.args, seed))
     }
 
-    /// Same as [`Given::drawn`], but with arguments in the domain of most definitions: positive
-    /// reals, diagonally dominant square matrices, and arrays of integers that are first indices.
+    /// Same as [`CallInputs::drawn`], but with arguments in the domain of most definitions:
+    /// positive reals, diagonally dominant square matrices, and arrays of integers that are first
+    /// indices.
     #[must_use]
     pub fn tame(core: &CoreFunction, ssa: &SsaFunction, sizes: &[i64], seed: &dyn Fn(usize) -> f64) -> Option<Self> {
         let at = point(&mut Random::new(5), core, sizes)?;

@@ -218,7 +218,7 @@ impl CostedRun<'_> {
         of.eval(&mut self.cost.valuation(&|a| self.size(a), &|s| self.measured(s)))
     }
 
-    /// Returns the value of a maximum of formulas, as [`Run::value`] does.
+    /// Returns the value of a maximum of formulas, as [`CostedRun::value`] does.
     #[must_use]
     pub fn greatest(&self, of: &FormulaMax) -> Option<i128> {
         of.eval(&mut self.cost.valuation(&|a| self.size(a), &|s| self.measured(s)))

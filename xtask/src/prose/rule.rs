@@ -1,6 +1,6 @@
 //! **The rule of prose**, as far as a program can check it. Sentences do not open with a banned
-//! word and do not hide who acts, and comments are not too wide. Sentences of more than [`LONGEST`]
-//! words are counted.
+//! word and do not hide who acts, and comments are not too wide. Sentences of more than
+//! [`MAX_SENTENCE`] words are counted.
 
 use std::fmt;
 use std::iter::Sum;

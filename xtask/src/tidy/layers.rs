@@ -1,5 +1,5 @@
 //! **Layers.** Checks that each folder of `lang-core` depends only on the folders before it in
-//! [`ORDER`].
+//! [`LAYER_ORDER`].
 
 use super::{RepositoryFile, TidyProblem};
 
@@ -61,7 +61,7 @@ pub(super) fn check(files: &[RepositoryFile]) -> Vec<TidyProblem> {
     problems
 }
 
-/// Checks that `lib.rs` declares exactly the folders of [`ORDER`].
+/// Checks that `lib.rs` declares exactly the folders of [`LAYER_ORDER`].
 fn check_declarations(lib: &RepositoryFile) -> Vec<TidyProblem> {
     let found: Vec<&str> = lib
         .text

@@ -1,5 +1,5 @@
 //! **Critical path** of an evaluation, and the memory that loops keep for other loops.
-//! [`super::Population`] counts the rest.
+//! [`super::StatementCounts`] counts the rest.
 //!
 //! A chain is a sequence of real operations in which each needs the previous one. An array counts
 //! as one value, as deep as its deepest element. Chains continue through calls and loops, and from

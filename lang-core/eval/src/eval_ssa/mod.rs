@@ -137,7 +137,7 @@ impl<'a> SsaEvaluator<'a> {
     /// Calls a function with the parts of its arguments, without those of top-level `let`s.
     ///
     /// # Errors
-    /// The first failure in it, see [`Stopped`].
+    /// The first failure in it, see [`EvalError`].
     pub fn call(&mut self, ssa: &SsaFunction, sizes: &[i64], parts: Vec<IrTensor>) -> SsaResult<Vec<Arc<IrTensor>>> {
         let parts: Vec<Arc<IrTensor>> = parts.into_iter().map(Arc::new).collect();
         // The arguments belong to the caller, so no update may change them in place.

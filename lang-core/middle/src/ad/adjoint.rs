@@ -242,7 +242,7 @@ impl Differentiator<'_> {
                 }
             }
             Rhs::Update { .. } => self.update_adjoint(var, stmt, cotangent, active, terms),
-            // All parts follow at once, when the first of them is reached (`after_parts`).
+            // All parts follow at once, when the first of them is reached (`propagate_call`).
             Rhs::Call { .. } | Rhs::Loop(..) => {}
         }
         Some(())

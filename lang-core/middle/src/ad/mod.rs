@@ -5,7 +5,7 @@
 //! derivative can be differentiated again.
 //!
 //! `pipeline` runs the passes on the result of normalisation (`norm`). For the derivative of a
-//! callee the passes query a resolver (`Functions`), so that each definition is derived once.
+//! callee the passes query a resolver (`PrimalLookup`), so that each definition is derived once.
 
 pub mod adjoint;
 pub mod forward;

@@ -4,8 +4,8 @@
 //!
 //! Inputs are named by their parameter and path, and statements by their operation on contents. The
 //! order of terms in a polynomial and of conjuncts in a predicate does not matter. A carried value
-//! is named by its initial value and by the change in an iteration ([`Needs`]). For mutually
-//! dependent values the change is followed often enough to distinguish any two.
+//! is named by its initial value and by the change in an iteration ([`CarryDependences`]). For
+//! mutually dependent values the change is followed often enough to distinguish any two.
 
 use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::{BTreeSet, HashMap, hash_map::DefaultHasher};

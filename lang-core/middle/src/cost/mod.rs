@@ -1,7 +1,7 @@
 //! **Cost analysis**: `$`, the cost of Tensor SSA as formulas in the sizes (ATL Figs. 6 and 17;
 //! units in the book's chapter on cost). It covers work, tests, iterations, the size of inputs and
 //! outputs, the memory kept for a reverse, and the span. Formulas are exact for all sizes, 0
-//! included, in terms of the sizes and of [`Symbol`]s for data-dependent numbers. Span and kept
+//! included, in terms of the sizes and of [`CostSymbol`]s for data-dependent numbers. Span and kept
 //! bytes are upper bounds.
 //!
 //! The cost of a definition is composed of those of its statements ([`function`]). A statement

@@ -120,7 +120,7 @@ impl<'s> CostNest<'s> {
         opaque.filter_map(of).collect()
     }
 
-    /// Returns an upper bound of [`Self::terms`].
+    /// Returns an upper bound of [`Self::term_count`].
     pub(super) fn max_terms(&self) -> Option<Formula> {
         let (indices, pred) = self.eliminate_determined(self.indices.clone(), self.pred.clone());
         let all = || self.facts.count(&indices, &Pred::truth());
@@ -138,7 +138,7 @@ impl<'s> CostNest<'s> {
         self.facts.count(&indices, &pred)
     }
 
-    /// Returns an upper bound of [`Self::present`].
+    /// Returns an upper bound of [`Self::present_count`].
     pub(super) fn max_present(&self) -> Option<Formula> {
         let free = self.indices.get(..self.free).unwrap_or_default();
         self.facts.count(free, &Pred::truth()).ok()
@@ -198,7 +198,7 @@ impl<'s> CostNest<'s> {
         })
     }
 
-    /// Returns an upper bound of [`Self::tests`].
+    /// Returns an upper bound of [`Self::test_count`].
     pub(super) fn max_tests(&self) -> Option<Formula> {
         // A conjunct that reads out of bounds may be evaluated twice.
         let all = self.facts.count(&self.indices, &Pred::truth()).ok()?;

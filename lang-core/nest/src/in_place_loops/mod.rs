@@ -3,9 +3,9 @@
 //! arrays in place.
 //!
 //! An update must own the array that it changes: all other readers must read it before
-//! ([`Versions`]). Temporaries of an iteration have memory for one iteration. Such a kernel is not
-//! equivalent to any order of its statements one by one. If one iteration contains a parallel nest,
-//! a loop over loops, the loop stays as it is, so that threads can share that nest.
+//! ([`ArrayVersions`]). Temporaries of an iteration have memory for one iteration. Such a kernel is
+//! not equivalent to any order of its statements one by one. If one iteration contains a parallel
+//! nest, a loop over loops, the loop stays as it is, so that threads can share that nest.
 
 mod node_queries;
 mod substitution;

@@ -5,8 +5,8 @@
 //! constructor that needs several lines begins each component on a new line. A chain of one
 //! constructor (a list) is filled like a paragraph.
 //!
-//! The printer elides the middle of large arrays and the deep parts of trees. After [`LIMIT`] bytes
-//! it begins nothing new. The output is Iverson syntax: without elision, it reads back.
+//! The printer elides the middle of large arrays and the deep parts of trees. After [`MAX_BYTES`]
+//! bytes it begins nothing new. The output is Iverson syntax: without elision, it reads back.
 
 use super::super::array::Array;
 use super::super::value::{DataCell, Value};

@@ -1,8 +1,9 @@
 //! **Printing** of values: `[1.0, 2.0]`, `(1, true)`, `{x: 1.0}`, `Node(Leaf(1.0), Leaf(2.0))`.
 //!
 //! [`layout`] formats values for people: aligned, elided, with a chosen number of digits. This
-//! module writes values in one line. [`full`] reads back as an expression (functions excepted).
-//! [`short`] omits the middle of long arrays, and everything after a few thousand characters.
+//! module writes values in one line. [`to_full_text`] reads back as an expression (functions
+//! excepted). [`to_short_text`] omits the middle of long arrays, and everything after a few
+//! thousand characters.
 //!
 //! A real has the shortest digits that read back as the same number, always with a point or an
 //! exponent, or is `inf` or `nan`. Programs determine how deep values are, so every walk uses a
@@ -26,11 +27,11 @@ use lang_base::Name;
 pub use layout::Layout;
 pub use number::Digits;
 
-/// The number of elements that [`short`] shows at the beginning of a longer array.
+/// The number of elements that [`to_short_text`] shows at the beginning of a longer array.
 const SHORT_HEAD: usize = 12;
-/// The number of elements that [`short`] shows at its end.
+/// The number of elements that [`to_short_text`] shows at its end.
 const SHORT_TAIL: usize = 3;
-/// The number of bytes after which [`short`] begins nothing new.
+/// The number of bytes after which [`to_short_text`] begins nothing new.
 const MAX_SHORT_BYTES: usize = 4000;
 /// The length in bytes beyond which the type of a function is omitted.
 const MAX_TYPE_BYTES: usize = 200;

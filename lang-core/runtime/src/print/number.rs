@@ -9,7 +9,7 @@ use std::fmt::{Debug, LowerExp};
 /// The number of significant digits of reals.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum Digits {
-    /// All digits for a single number, and at most [`ELEMENT`] for elements of arrays.
+    /// All digits for a single number, and at most [`ELEMENT_DIGITS`] for elements of arrays.
     #[default]
     Usual,
     /// At most this many.

@@ -2,10 +2,10 @@
 //! sizes. The module compares formulas only; `cost::bound` builds the question from the costs of a
 //! function and its derivative.
 //!
-//! A [`Question`] holds formulas for the work of a function and of its derivative, for the sizes of
-//! inputs and outputs (`io`), and for an allowance (`extra`). The function [`certify()`] looks for
-//! the least whole `c` with `derived + io <= c · (primal + io + extra)`. The result is a proof, a
-//! check on a grid of sizes, or a refutation.
+//! A [`CostQuestion`] holds formulas for the work of a function and of its derivative, for the
+//! sizes of inputs and outputs (`io`), and for an allowance (`extra`). The function [`certify()`]
+//! looks for the least whole `c` with `derived + io <= c · (primal + io + extra)`. The result is a
+//! proof, a check on a grid of sizes, or a refutation.
 //!
 //! A proof is data ([`proof`]): a tree of cases, with an identity of polynomials at each leaf that
 //! shows a polynomial to be non-negative. The checker [`check()`] verifies it, and shares only the
@@ -140,7 +140,7 @@ pub enum IncomparableReason {
     TooLarge,
 }
 
-/// A verdict that [`Certificate::check`] can verify again.
+/// A verdict that [`CostCertificate::check`] can verify again.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct CostCertificate {
     /// The verdict.

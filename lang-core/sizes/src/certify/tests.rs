@@ -14,7 +14,7 @@ use crate::predicate::{Poly, Pred};
 mod random_questions;
 mod tampering;
 
-/// The owned parts of a [`Question`].
+/// The owned parts of a [`CostQuestion`].
 #[derive(Debug)]
 pub(super) struct OwnedQuestion {
     pub(super) known: Vec<Poly>,

@@ -8,7 +8,7 @@
 //! ([`sum`]). Between the greatest lower and the least upper bound of an index, a polynomial in it
 //! sums to a polynomial in both bounds (Faulhaber). Division by a constant is split by remainders.
 //! Only predicates that are affine in the indices with constant coefficients are counted; for
-//! others the reason is reported ([`Uncounted`]).
+//! others the reason is reported ([`UncountedReason`]).
 
 mod cases;
 mod disjoint;

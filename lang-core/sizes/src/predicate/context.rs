@@ -1,5 +1,5 @@
 //! **Simplification of predicates** under the facts in scope. A conjunct that follows is dropped. A
-//! conjunct that the facts refute makes the conjunction false. [`Facts`] decides comparisons; an
+//! conjunct that the facts refute makes the conjunction false. [`FactSet`] decides comparisons; an
 //! opaque atom follows only from itself.
 
 use super::pred::{Index, Pred};
@@ -12,11 +12,11 @@ const MAX_CONJUNCTS: usize = 64;
 #[derive(Clone, Default, Debug)]
 pub struct FactContext {
     facts: FactSet,
-    /// Assumptions that are not comparisons of [`Facts`].
+    /// Assumptions that are not comparisons of [`FactSet`].
     undecided: Vec<Pred>,
 }
 
-/// A scope of a [`Context`].
+/// A scope of a [`FactContext`].
 #[derive(Clone, Copy, Debug)]
 pub struct ContextMark(usize, usize);
 
@@ -32,7 +32,7 @@ impl FactContext {
     }
 
     /// Returns the prover steps spent so far, by this context and all its clones and originals
-    /// ([`Facts::spent`]).
+    /// ([`FactSet::steps_spent`]).
     #[must_use]
     pub fn steps_spent(&self) -> u64 {
         self.facts.steps_spent()
@@ -76,7 +76,7 @@ impl FactContext {
         }
     }
 
-    /// Returns the assumptions that are not comparisons of [`Facts`].
+    /// Returns the assumptions that are not comparisons of [`FactSet`].
     #[must_use]
     pub fn other_assumptions(&self) -> &[Pred] {
         &self.undecided

@@ -1,7 +1,7 @@
 //! **Rendering.** Turns the layout into text: lines without trailing blanks, with their comments.
 //!
-//! A comment that cannot keep its position has become a zero-width [`Mark`] inside a line. The
-//! writer places it when that line is complete.
+//! A comment that cannot keep its position has become a zero-width [`CommentMark`] inside a line.
+//! The writer places it when that line is complete.
 
 use pretty::{Render, RenderAnnotated};
 

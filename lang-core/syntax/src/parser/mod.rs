@@ -4,7 +4,7 @@
 //! Stages:
 //! - [`lex`](super::lexer::lex) produces the tokens, and [`tokens`] matches the brackets.
 //! - The grammar ([`items`], [`types`], [`patterns`], [`exprs`], [`forms`]) runs. It uses chumsky
-//!   over [`tokens::Kind`] and allocates nodes through [`builder`].
+//!   over [`tokens::TokenClass`] and allocates nodes through [`builder`].
 //! - [`chain`] groups operators by precedence.
 //! - [`errors`] and [`hints`] turn the remaining errors into diagnostics.
 //!

@@ -14,7 +14,7 @@ use crate::token::{Sym, Word};
 use lang_base::Name;
 
 /// Returns the rule for patterns; `pat` is its recursive reference. It includes `[k] p`, which
-/// [`plain`] rejects.
+/// [`without_extents`] rejects.
 pub(super) fn patterns(pat: impl GrammarRule<PatId>) -> BoxedRule<PatId> {
     let simple = token_where(ExpectedSet::PATTERN, |kind| match kind {
         TokenClass::Sym(Sym::Underscore) => Some(Pat::Wild),

@@ -32,7 +32,7 @@ impl SignatureInstance {
         t.substitute(&|k| self.types.get(k as usize).cloned(), &|k| self.sizes.get(k as usize).cloned())
     }
 
-    /// Like [`Self::apply`], but the values of `i64` parameters become parameters of a function
+    /// Like [`Self::apply_to`], but the values of `i64` parameters become parameters of a function
     /// type.
     pub(super) fn apply_in_function(&self, signature: &Signature, t: &Type) -> Type {
         let t = t.map_sizes(&|p, depth| {

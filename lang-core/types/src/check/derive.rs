@@ -47,8 +47,8 @@ pub(super) fn jacobian_type(output: &Type, input: &Type) -> Option<Type> {
         )),
         _ => {
             let ((rows, out), (columns, inp)) = (output.split_array(), input.split_array());
-            // An unknown type is assumed to be real; [`Checker::check_derivatives`] checks it when
-            // it is known.
+            // An unknown type is assumed to be real; [`TypeChecker::check_derivatives`] checks it
+            // when it is known.
             let real =
                 |t: &Type| matches!(t, Type::Scalar(Scalar::F64 | Scalar::F32) | Type::Param(..) | Type::Meta(_));
             let discrete = |t: &Type| matches!(t, Type::Scalar(Scalar::I64 | Scalar::Bool));

@@ -1,5 +1,5 @@
-//! **Type inference of expressions.** [`Checker::infer`] translates an expression and a hint to a
-//! typed node; the submodules handle the larger forms.
+//! **Type inference of expressions.** [`TypeChecker::infer`] translates an expression and a hint to
+//! a typed node; the submodules handle the larger forms.
 
 use std::sync::Arc;
 

@@ -261,7 +261,7 @@ fn binder_frame(word: &'static str, vars: &[TypedIndexVar]) -> EnclosingFrame {
     EnclosingFrame::Binder { word, indices: vars.iter().map(|v| v.local).collect(), has_warning: false }
 }
 
-/// Returns whether every value of the type has at most [`FEW`] elements per array.
+/// Returns whether every value of the type has at most [`MAX_CHEAP_ELEMENTS`] elements per array.
 fn is_small_type(t: &Type) -> bool {
     match t {
         Type::Array(..) => {

@@ -1,5 +1,5 @@
 //! **Activity analysis** for the adjoint of a loop: selects the inputs and outputs of the body that
-//! have cotangents. `Deriving::loop_adjoint` derives the body by them.
+//! have cotangents. `Differentiator::loop_adjoint` derives the body by them.
 
 use std::collections::{BTreeSet, HashMap};
 

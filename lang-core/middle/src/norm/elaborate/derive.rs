@@ -3,7 +3,7 @@
 //! function built from a lambda or an inlined body, with its captures as first parameters
 //! ([`super::close`]).
 //!
-//! A derived function takes and returns tensors, part by part ([`Derivation`]). This module
+//! A derived function takes and returns tensors, part by part ([`DerivativeKind`]). This module
 //! flattens tangents and cotangents into parts and reassembles them as their types prescribe.
 
 use std::rc::Rc;

@@ -4,8 +4,8 @@
 //!
 //! The rule becomes a function of the same parameters, and of a tangent for each real part of them,
 //! captures included. It is elaborated only if a derivative requests it
-//! ([`lang_ir::core::LocalRule`]). Then the definition is elaborated again up to the call, and
-//! the rule there.
+//! ([`lang_ir::core::LocalFunctionRule`]). Then the definition is elaborated again up to the call,
+//! and the rule there.
 //!
 //! In the rule the tangent of a function is the function with the tangents of its captures
 //! ([`Closure::Tangent`]). Its value at a point is a forward derivative of the function there.

@@ -3,9 +3,10 @@
 //! instance, and sizes stay symbolic. Lifted operations and slices become generations, `if` becomes
 //! a sum of brackets, and an unproved index gets a check.
 //!
-//! Elaboration is symbolic evaluation: [`Sym`] is the symbolic value of an expression. Integers are
-//! polynomials and truth values are predicates, as far as they are understood. An integer or truth
-//! value that only the run knows gets a variable, which polynomials and predicates then read.
+//! Elaboration is symbolic evaluation: [`SymbolicValue`] is the symbolic value of an expression.
+//! Integers are polynomials and truth values are predicates, as far as they are understood. An
+//! integer or truth value that only the run knows gets a variable, which polynomials and predicates
+//! then read.
 //!
 //! A binding goes into the innermost open scope ([`Elaborator::scope`]): a function, the body of a
 //! binder, or the operand of a bracket. So core evaluates only expressions that the program
@@ -202,7 +203,7 @@ struct Elaborator<'a> {
     fuel: usize,
     inline_stack: Vec<GlobalName>,
     /// The number of rules entered on the path to the requested rule
-    /// ([`lang_ir::core::LocalRule`]).
+    /// ([`lang_ir::core::LocalFunctionRule`]).
     rules_entered: usize,
     /// The rule at the end of that path.
     requested_rule: Option<ElabResult<CoreFunction>>,

@@ -1,5 +1,5 @@
 //! **Run-time specialisation.** Elaborates a derivative operator that the run has applied, or an
-//! expression that it has reached ([`Applied`]), to a function. Its parameters are the data that
+//! expression that it has reached ([`RuledCall`]), to a function. Its parameters are the data that
 //! the function values have captured, and the arguments, in the order in which they are read off
 //! the values. Captured functions are known here as in an elaborated text, so that they are inlined
 //! or called.

@@ -1,6 +1,6 @@
 //! **Fact table** of the prover: numbered atoms and monomials, and rows, which are linear facts
 //! over monomials. A compound atom (`p // 2`, `min(p, q)`) adds rows that define it. All tables
-//! grow at the end, and [`Table::truncate`] shrinks them.
+//! grow at the end, and [`FactTable::truncate`] shrinks them.
 
 use std::collections::BTreeMap;
 
@@ -223,7 +223,8 @@ impl FactTable {
         self.atoms.get(a as usize).map_or(0, |e| e.mono)
     }
 
-    /// Marks all rows as facts. Later rows belong to goals, until the next [`Self::settle`].
+    /// Marks all rows as facts. Later rows belong to goals, until the next
+    /// [`Self::discard_goal_entries`].
     pub(super) fn mark_as_facts(&mut self) {
         self.fact_rows = self.rows.len();
     }

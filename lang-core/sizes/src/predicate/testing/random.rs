@@ -351,7 +351,7 @@ pub(crate) enum ComparisonKind {
     Nonzero,
 }
 
-/// A random predicate, built by operations that are counted separately in [`Reached`].
+/// A random predicate, built by operations that are counted separately in [`CoverageTable`].
 #[derive(Clone, Debug)]
 pub(crate) enum RandomPred {
     Compare(ComparisonKind, RandomExpr, RandomExpr),

@@ -19,7 +19,7 @@
     reason = "a test fails where it cannot go on"
 )]
 
-#[path = "../../tests/client/mod.rs"]
+#[path = "../../tests/suite/client/mod.rs"]
 mod client;
 
 mod hovers;

@@ -1,0 +1,285 @@
+//! Tests with damaged files.
+
+use std::io::{Cursor, Write as _};
+
+use expect_test::expect;
+
+use crate::data::{DEFLATED, IMAGES, KINDS, npy, shaped, unpacked};
+use crate::harness::Dir;
+
+const CSV: &[u8] = b"\xEF\xBB\xBFname,\"age\",weight\r\n\"Ada, \"\"the first\"\"\",36,60.5\r\nAlan,41,\r\n";
+
+/// Returns files that are damaged or have wrong headers.
+fn malformed() -> Vec<(String, Vec<u8>)> {
+    let mut files = Vec::new();
+    let mut add = |name: &str, bytes: Vec<u8>| files.push((format!("{}.{name}", files.len()), bytes));
+    let good = shaped("<f8", "(2, 2)", &[0; 32]);
+    for end in (0..good.len()).step_by(4) {
+        add("npy", good[..end].to_vec());
+    }
+    for kind in ["<c16", "<U4", "|S3", "|O", "<M8[ns]", "<m8", "f8", "|f8", "<f16", "<i3", "", "x", "=f8", "<"] {
+        add("npy", shaped(kind, "(2,)", &[0; 64]));
+    }
+    for shape in [
+        "(1152921504606846976,)",
+        "(4294967296, 4294967296)",
+        "(9223372036854775807, 2)",
+        "(0, 1152921504606846976)",
+        "(0, 70000000000000, 70000000000000, 70000000000000)",
+        "(99999999999999999999999,)",
+        "(-1,)",
+        "(1.0,)",
+        "(2 2)",
+        "(2, 2",
+        "2",
+        "[2]",
+        "('a',)",
+        "(,)",
+        "(1,,)",
+        "(3,)",
+        "()",
+    ] {
+        add("npy", shaped("<f8", shape, &[0; 16]));
+    }
+    add("npy", shaped("<f8", &format!("({})", "1,".repeat(65)), &[0; 8]));
+    add("npy", shaped("|b1", "(2,)", &[1, 2]));
+    for header in [
+        "",
+        "{}",
+        "[]",
+        "{'descr': '<f8'}",
+        "{'descr': '<f8', 'fortran_order': False, 'shape': (1,)",
+        "{'descr': '<f8', 'fortran_order': 1, 'shape': (1,)}",
+        "{'descr': '<f8', 'descr': '<f8', 'fortran_order': False, 'shape': (1,)}",
+        "{'descr': '<f8', 'fortran_order': False, 'shape': (1,), 'more': 0}",
+        "{'descr': [('a', '<f8')], 'fortran_order': False, 'shape': (1,)}",
+        "{'descr: '<f8', 'fortran_order': False, 'shape': (1,)}",
+        "{'descr': '<f8', 'fortran_order': False, 'shape': (1,)} more",
+    ] {
+        add("npy", npy(header, &[0; 8]));
+    }
+    add("npy", b"\x93NUMPY\x09\x00\x01\x00 ".to_vec());
+    add("npy", b"\x93NUMPY\x02\x00\xFF\xFF\xFF\xFF ".to_vec());
+    for end in (0..DEFLATED.len()).step_by(24) {
+        add("npz", DEFLATED[..end].to_vec());
+    }
+    add("npz", zipped("x.npy", b"no array"));
+    add("npz", zipped("x.npy", &shaped("<f8", "(2,)", &[0; 8])));
+    add("npz", zipped("x.npy", &shaped("<f8", "(2,)", &[0; 24])));
+    let mut flipped = zipped("x.npy", &good);
+    let at = flipped.windows(6).position(|w| w == b"\x93NUMPY").unwrap() + good.len() - 1;
+    flipped[at] ^= 1;
+    add("npz", flipped);
+    for text in [
+        "",
+        "\n\n",
+        "a\n1\n\"2",
+        "a\n1\n2,3\n",
+        "1,2\n3\n",
+        "a\"b\n",
+        "\"a\"b\n",
+        "a\n\"1\"2\n",
+        "a;b\n1;2;3\n",
+        "a\0b\n",
+    ] {
+        add("csv", text.as_bytes().to_vec());
+    }
+    add("csv", b"a\n\xFF\n".to_vec());
+    add("csv", ",".repeat(200_000).into_bytes());
+    for text in ["", "[", "[1,]", "{\"a\"}", "nul", "1 2", "[1}", "\"\\x\"", "+1", "{\"a\": 1,}"] {
+        add("json", text.as_bytes().to_vec());
+    }
+    add("json", "[".repeat(100_000).into_bytes());
+    add("json", b"\"\xFF\"".to_vec());
+    let colour = IMAGES[3].1;
+    for end in (0..colour.len() - 12).step_by(6) {
+        add("png", colour[..end].to_vec());
+    }
+    // The size and kind of an image, with a matching checksum.
+    for sides in [(0u32, 1u32), (1, 0), (u32::MAX, u32::MAX), (i32::MAX as u32, i32::MAX as u32), (60_000, 60_000)] {
+        let mut image = colour.to_vec();
+        image[16..20].copy_from_slice(&sides.0.to_be_bytes());
+        image[20..24].copy_from_slice(&sides.1.to_be_bytes());
+        let crc = crc32(&image[12..29]).to_be_bytes();
+        image[29..33].copy_from_slice(&crc);
+        add("png", image);
+    }
+    let mut image = colour.to_vec();
+    image[30] ^= 1;
+    add("png", image);
+    files
+}
+
+/// Returns the checksum of a PNG chunk.
+fn crc32(bytes: &[u8]) -> u32 {
+    let bit = |c: u32| if c & 1 == 1 { 0xEDB8_8320 ^ (c >> 1) } else { c >> 1 };
+    !bytes.iter().fold(!0, |c: u32, b| (0..8).fold(c ^ u32::from(*b), |c, _| bit(c)))
+}
+
+/// Returns an archive of one file.
+fn zipped(name: &str, bytes: &[u8]) -> Vec<u8> {
+    let mut zip = zip::ZipWriter::new(Cursor::new(Vec::new()));
+    let stored = zip::write::SimpleFileOptions::default().compression_method(zip::CompressionMethod::Stored);
+    zip.start_file(name, stored).unwrap();
+    zip.write_all(bytes).unwrap();
+    zip.finish().unwrap().into_inner()
+}
+
+#[test]
+fn malformed_files_are_told() {
+    let files = malformed();
+    assert!(files.len() >= 100, "{}", files.len());
+    let mut reasons = std::collections::BTreeSet::new();
+    for (name, bytes) in &files {
+        match lang_repl::probe_data_file(name, bytes) {
+            Ok(_) => panic!("{name} is read: {:?}", String::from_utf8_lossy(bytes)),
+            Err(why) => reasons.insert(why),
+        };
+    }
+    let all: Vec<String> = reasons.into_iter().collect();
+    expect![[r#"
+        48 bytes follow the array that its header tells of
+        8 bytes follow the array that its header tells of
+        a header of 4294967295 bytes is too long
+        an axis of 99999999999999999999999 elements is too large
+        element 1 is neither false nor true
+        in line 1 a control character stands inside a cell that is not quoted
+        in line 1 a quote stands inside a cell that is not quoted
+        in line 1 text follows a closed quote
+        in line 2 text follows a closed quote
+        it cannot be read: Invalid checksum
+        it does not begin as a .npy file does
+        it ends in its header
+        it has too many axes
+        it is empty
+        it is no PNG image: CRC error: expected 0xfdd59a73 have 0xfdd49a73
+        it is no PNG image: Invalid image dimensions
+        it is no PNG image: limits are exceeded
+        it is no PNG image: unexpected end of file
+        it is no zip archive: invalid Zip archive: Could not find EOCD
+        it is no zip archive: invalid Zip archive: Unexpected end of zip::format::blocks::Zip32CDEBlock
+        its elements are Python objects, of the kind `|O`, which is not read
+        its elements are complex numbers, of the kind `<c16`, which is not read
+        its elements are dates, of the kind `<M8[ns]`, which is not read
+        its elements are of the kind `<`, which is not read: it is neither real, integer nor bool
+        its elements are of the kind `<i3`, which is not read: it is neither real, integer nor bool
+        its elements are of the kind ``, which is not read: it is neither real, integer nor bool
+        its elements are of the kind `x`, which is not read: it is neither real, integer nor bool
+        its elements are of the kind `|f8`, which is not read: it is neither real, integer nor bool
+        its elements are reals of more than 64 bits, of the kind `<f16`, which is not read
+        its elements are structures, which are not read; save each field by itself
+        its elements are texts, of the kind `<U4`, which is not read
+        its elements are texts, of the kind `|S3`, which is not read
+        its elements are times, of the kind `<m8`, which is not read
+        its header has no proper shape
+        its header is not that of a .npy file
+        line 1 has more than 100000 cells; write so wide a matrix as .npy
+        line 2 has 1 cell, and the first has 2
+        line 2 has 3 cells, and the first has 2
+        line 3 has 2 cells, and the first has 1
+        more bytes follow the array that its header tells of
+        the quote in line 3 is not closed
+        the shape (0, 1152921504606846976) is too large
+        the shape (0, 70000000000000, 70000000000000, 70000000000000) is too large
+        the shape (1152921504606846976,) is too large
+        the shape (2, 2) takes 32 bytes, and there are 11
+        the shape (2, 2) takes 32 bytes, and there are 15
+        the shape (2, 2) takes 32 bytes, and there are 19
+        the shape (2, 2) takes 32 bytes, and there are 23
+        the shape (2, 2) takes 32 bytes, and there are 27
+        the shape (2, 2) takes 32 bytes, and there are 3
+        the shape (2, 2) takes 32 bytes, and there are 31
+        the shape (2, 2) takes 32 bytes, and there are 7
+        the shape (2,) takes 16 bytes, and there are 8
+        the shape (3,) takes 24 bytes, and there are 16
+        the shape (4294967296, 4294967296) is too large
+        the shape (9223372036854775807, 2) is too large
+        this is not JSON: '+' stands where a value is wanted at line 1 column 1
+        this is not JSON: ']' stands where a value is wanted at line 1 column 4
+        this is not JSON: '}' stands where `,` or `]` is wanted at line 1 column 3
+        this is not JSON: '}' stands where `:` is wanted at line 1 column 5
+        this is not JSON: '}' stands where a key in quotes is wanted at line 1 column 9
+        this is not JSON: `nul` is no value at line 1 column 1
+        this is not JSON: it ends where a value is wanted at line 1 column 1
+        this is not JSON: it ends where a value is wanted at line 1 column 100001
+        this is not JSON: it ends where a value is wanted at line 1 column 2
+        this is not JSON: text follows the value at line 1 column 3
+        this is not JSON: there is no such escape at line 1 column 4
+        this is not UTF-8: byte 1 is 0xFF
+        this is not UTF-8: byte 2 is 0xFF
+        version 9 of the format is not known"#]]
+    .assert_eq(&all.join("\n"));
+    // The program reads some of the files, and ends with a report of one problem.
+    let dir = Dir::new(&[]);
+    for (name, bytes) in files.iter().step_by(9) {
+        std::fs::write(dir.path().join(name), bytes).unwrap();
+        // The type suits the format, so that the file is read.
+        let ty = match name.rsplit('.').next() {
+            Some("npy") => "[?n]f64",
+            Some("png") => "[?h, ?w]f64",
+            _ => "{x: [?n]f64}",
+        };
+        std::fs::write(dir.path().join("p.iv"), format!("let x: {ty} = load(\"{name}\")\n")).unwrap();
+        let shown = dir.run(&["run", "p.iv", "--format", "short"], b"");
+        let reported = shown.starts_with("--- stderr\np.iv:1:")
+            && shown.contains(": error[E06")
+            && shown.ends_with("--- status 1\n");
+        assert!(reported && shown.contains(name.as_str()), "{shown}");
+    }
+}
+
+/// A regression test for a case found by fuzzing.
+#[test]
+fn names_of_columns_are_quoted() {
+    let file = b"Aga\x0ce,\"\0\0wnull\"\r\n36,\r\n36,";
+    assert!(lang_repl::probe_data_file("x.csv", file).is_ok_and(|fitted| fitted > 0));
+}
+
+/// Reading a damaged file ends in data or a reason, and data reads back as it was written.
+#[test]
+fn damaged_files_do_no_harm() {
+    let mut seeds: Vec<(String, Vec<u8>)> = unpacked(KINDS).into_iter().step_by(7).collect();
+    seeds.push(("kinds.npz".to_owned(), zipped("x.npy", &shaped("<f8", "(2, 2)", &[0; 32]))));
+    seeds.push(("deflated.npz".to_owned(), DEFLATED.to_vec()));
+    seeds.push(("people.csv".to_owned(), CSV.to_vec()));
+    seeds.push(("matrix.csv".to_owned(), b"1,2\n3.5,-4e3\n,nan\n".to_vec()));
+    seeds.push(("truth.csv".to_owned(), b"a,b\ntrue,1\nfalse,9007199254740993\n".to_vec()));
+    seeds.push(("data.json".to_owned(), b"[[1, 2.5, \"NaN\"], [1e3, -0.0, 3]]".to_vec()));
+    seeds.extend(IMAGES.map(|(name, bytes)| (name.to_owned(), bytes.to_vec())));
+    // A small random number generator: reproducible, unless `IVERSON_SEED` is set.
+    let variable = |name: &str, usual: u64| std::env::var(name).ok().and_then(|n| n.parse().ok()).unwrap_or(usual);
+    let mut state = 0x9E37_79B9_7F4A_7C15_u64 ^ variable("IVERSON_SEED", 0).rotate_left(32);
+    let mut random = |below: usize| {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        usize::try_from(state % u64::try_from(below.max(1)).unwrap()).unwrap()
+    };
+    let count = variable("IVERSON_COUNT", 3_000);
+    let (mut good, mut bad) = (0u64, 0u64);
+    for _ in 0..count {
+        let (name, bytes) = &seeds[random(seeds.len())];
+        let mut bytes = bytes.clone();
+        for _ in 0..random(4) {
+            let at = random(bytes.len());
+            match random(6) {
+                0 => bytes.truncate(at),
+                1 if at < bytes.len() => drop(bytes.remove(at)),
+                2 => bytes.insert(at, u8::try_from(random(256)).unwrap()),
+                3 if at < bytes.len() => bytes[at] = b"\0\xFF09,\"'()[]{}\n\r-e<>"[random(19)],
+                4 if at < bytes.len() => bytes[at] ^= 1 << random(8),
+                _ => {
+                    let end = (at + random(16)).min(bytes.len());
+                    let piece = bytes[at..end].to_vec();
+                    let to = random(bytes.len());
+                    bytes.splice(to..to, piece);
+                }
+            }
+        }
+        match lang_repl::probe_data_file(name, &bytes) {
+            Ok(_) => good += 1,
+            Err(_) => bad += 1,
+        }
+    }
+    assert!(count < 1_000 || good > count / 10 && bad > count / 10, "{good} are read, {bad} are not");
+}

@@ -1,0 +1,530 @@
+//! **Scheduling.** Records the loops that functions and their adjoints become: fusion, storage, and
+//! the execution of loops.
+
+#![expect(clippy::expect_used, reason = "what helpers of a test cannot read fails the test")]
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use expect_test::{expect, expect_file};
+use iverson_tests::literate;
+use lang_core::ad::{real_inputs, real_outputs};
+use lang_core::base::GlobalName;
+use lang_core::ir::core::{DerivativeKind, FunctionKey};
+use lang_core::ir::ssa::{Rhs, SsaFunction, StmtId};
+use lang_core::nest::{FlattenPolicy, ScheduleText, Step, prepare, schedule, schedule_cases};
+use lang_core::session::Session;
+
+/// Programs in `examples/`, with definitions of them.
+const ALL: &[(&str, &str)] = &[
+    ("deconvolution.iv", "loss"),
+    ("gradbench/lse.iv", "primal"),
+    ("gradbench/llsq.iv", "primal"),
+    ("gradbench/kmeans.iv", "cost"),
+    ("gradbench/ode.iv", "change"),
+    ("gradbench/ode.iv", "primal"),
+    ("gradbench/gmm.iv", "objective"),
+];
+
+/// Returns the steps of a function, case by case.
+fn shown(session: &Session, ssa: &Arc<SsaFunction>) -> String {
+    ScheduleText { cases: &schedule_cases(ssa, &|callee| session.ssa(callee)), note: &|_, _| None }.to_string()
+}
+
+#[test]
+fn loops_of_functions_and_adjoints() {
+    let mut text = String::new();
+    for (file, def) in ALL {
+        let mut session = Session::new();
+        let program = std::fs::read_to_string(literate::root().join("examples").join(file)).expect("a program");
+        session.set_text(file, &program);
+        let callee = Arc::new(FunctionKey::new(GlobalName::new(file, def), Vec::new()));
+        let primal = session.ssa(&callee).expect("its form");
+        let (of, wrt) = (real_outputs(&primal).into(), real_inputs(&primal).into());
+        let adjoint = session
+            .ssa(&Arc::new(callee.derivative(DerivativeKind::Adjoint { outputs: of, wrt })))
+            .expect("its adjoint");
+        for (what, ssa) in [("value", primal), ("adjoint", adjoint)] {
+            let _ = writeln!(text, "== {def} of {file}, {what}\n\n{}", shown(&session, &ssa));
+        }
+    }
+    expect_file!["../../golden/schedules.txt"].assert_eq(&text);
+}
+
+/// A callee at many points is inlined only while the result is short. In a chain of functions that
+/// each call the previous one twice, the code would double at each level.
+#[test]
+fn calls_at_points_stay_short() {
+    let steps: String = (1..30).map(|k| format!("  let a{k} = a{0} * cos(a{0} + {k}.0)\n", k - 1)).collect();
+    let mut program = format!("def f0(x: f64) -> f64 =\n  let a0 = sin(x)\n{steps}  in a29\n");
+    for k in 1..21 {
+        let _ = writeln!(program, "def f{k}(x: f64) -> f64 = f{0}(f{0}(x) + 1.5)", k - 1);
+    }
+    program
+        .push_str("def few(x: [n]f64) -> [n]f64 = for i: f2(x[i])\ndef many(x: [n]f64) -> [n]f64 = for i: f20(x[i])\n");
+    let mut session = Session::new();
+    session.set_text("calls.iv", &program);
+    for (name, are_put) in [("few", true), ("many", false)] {
+        let callee = Arc::new(FunctionKey::new(GlobalName::new("calls.iv", name), Vec::new()));
+        let prepared =
+            prepare(session.ssa(&callee).expect("its form"), &FlattenPolicy::WhileLoops, &|callee| session.ssa(callee));
+        let steps = schedule(&prepared).steps;
+        let calls = steps.iter().any(|step| matches!(step, Step::Statement(v) if is_call(&prepared.ssa, *v)));
+        assert_eq!(calls, !are_put, "{name}");
+    }
+}
+
+fn is_call(ssa: &SsaFunction, var: StmtId) -> bool {
+    ssa.stmts.get(var.0 as usize).is_some_and(|stmt| matches!(stmt.rhs, Rhs::Call { .. }))
+}
+
+/// Returns the steps of definitions of a program, or of their adjoints.
+fn each_shown(program: &str, defs: &[(&str, bool)]) -> String {
+    let mut session = Session::new();
+    session.set_text("shown.iv", program);
+    let mut text = String::new();
+    for (name, is_adjoint) in defs {
+        let callee = FunctionKey::new(GlobalName::new("shown.iv", name), Vec::new());
+        let mut ssa = session.ssa(&Arc::new(callee.clone())).expect("its form");
+        if *is_adjoint {
+            let (of, wrt) = (real_outputs(&ssa).into(), real_inputs(&ssa).into());
+            ssa = session
+                .ssa(&Arc::new(callee.derivative(DerivativeKind::Adjoint { outputs: of, wrt })))
+                .expect("its adjoint");
+        }
+        let _ = writeln!(text, "{name}{}:\n{}", if *is_adjoint { ", adjoint" } else { "" }, shown(&session, &ssa));
+    }
+    text
+}
+
+/// An array that is only added to becomes a sum, whose terms are unordered. An unchanged value is
+/// not carried. Other loops have steps of their own, and a conditional update in them changes one
+/// element.
+#[test]
+fn loops_that_update() {
+    let program = "def added(y: [n]f64, k: [m]i64, v: [m]f64) -> [n]f64 = scatter_add(y, k, v)
+def rows(y: [n, d]f64, k: [m]i64, v: [m, d]f64) -> [n, d]f64 = fold y = y for j < m: y with [k[j]] += v[j]
+def total(y: [n]f64, k: [m]i64, v: [m]f64) -> ([n]f64, f64) = fold (y, s) = (y, 0.0) for j < m: (y with [k[j]] += s, s + v[j])
+def chosen(y: [n]f64, k: [m]i64, v: [m]f64) -> [n]f64 = fold y = y for j < m: if v[j] > 0.0 then y with [k[j]] = v[j] else y
+";
+    let text =
+        each_shown(program, &[("added", false), ("added", true), ("rows", false), ("total", false), ("chosen", true)]);
+    expect![[r#"
+        added:
+        kernel given X1[m], X2[m]; makes X5[n]
+          after checks 0
+          X5[_] = 0.0
+          for i < m, in chunks, X5 joined:  -- m times
+            X4[i] = X2[i]
+            at j = X1[i] if < n:
+              X5[j] += X4[i]
+        kernel given X0[n], X5[n]; makes X3[n]
+          for i < n, in chunks:  -- n times
+            X3[i] = X0[i] + X5[i]
+
+        added, adjoint:
+        kernel given X1[m], X2[m], X4[n]; makes X6[m], X9[n]
+          after checks 1, 0
+          X9[_] = 0.0
+          for i < m, in chunks, X9 joined:  -- m times
+            X8[i] = X2[i]
+            at j = X1[i] if < n:
+              X9[j] += X8[i]
+            X10[i] = X4[X1[m - i - 1]]
+            X6[i] = X10[i]
+        kernel given X0[n], X4[n], X9[n]; makes X3[n], X5[n]
+          for i < n, in chunks:  -- n times
+            X3[i] = X0[i] + X9[i]
+            X5[i] = X4[i]
+        kernel given X6[m]; makes X7[m]
+          for i < m, in chunks:  -- m times
+            X7[i] = X6[m - i - 1]
+
+        rows:
+        kernel given X1[m], X2[m, d]; makes X5[n, d]
+          after checks 0
+          X5[_, _] = 0.0
+          for i < m, in chunks, X5 joined:  -- m times
+            for j < d:  -- d * m times
+              X4[i, j] = X2[i, j]
+              at k = X1[i] if < n:
+                X5[k, j] += X4[i, j]
+        kernel given X0[n, d], X5[n, d]; makes X3[n, d]
+          for i < n, in chunks:  -- n times
+            for j < d:  -- n * d times
+              X3[i, j] = X0[i, j] + X5[i, j]
+
+        total:
+        X3 is 0.0
+        kernel given X1[m], X2[m]; makes X5, X10[n]
+          after checks 0
+          X6 = X3
+          X10[_] = 0.0
+          for i < m, in order:  -- m times
+            X7[i] = X6
+            X8[i] = X7[i]
+            X9[i] = X7[i] + X2[i]
+            X6 = X9[i]
+            at j = X1[i] if < n:
+              X10[j] += X8[i]
+          X5 = X6
+        kernel given X0[n], X10[n]; makes X4[n]
+          for i < n, in chunks:  -- n times
+            X4[i] = X0[i] + X10[i]
+
+        chosen, adjoint:
+        X9 is true
+        X11 is 0.0
+        X12 is true
+        X16 is zero
+        X9 = true
+        kernel given X0[n], X1[m], X2[m]; makes X3[n], X5[m], X10
+          for i < n, in chunks:  -- n times
+            X3[i] = X0[i]
+          X10 = X9
+          for i < m, in order:  -- m times
+            X13 = >(X2[i], X11)
+            X14 = [X13] * X2[i]
+            X5[i] = X13
+            if X13:
+              at j = X1[i] if < n:
+                X3[j] = X14
+            X15 = false
+            if (X1[i] < n && 0 <= X1[i] || !X13) && X10:
+              X15 = X12
+            X10 = X15
+        checks 0
+        kernel given X1[m], X4[n], X5[m]; makes X6[n], X7[m]
+          after checks 1
+          for i < n, in chunks:  -- n times
+            X6[i] = X4[i]
+          for i < m, in order:  -- m times
+            X17 = [X5[m - i - 1]] * X6[X1[m - i - 1]]
+            X7[i] = X17
+            if X5[m - i - 1]:
+              at j = X1[m - i - 1] if < n:
+                X6[j] = X16
+        kernel given X7[m]; makes X8[m]
+          for i < m, in chunks:  -- m times
+            X8[i] = X7[m - i - 1]
+
+    "#]]
+    .assert_eq(&text);
+}
+
+/// A data-terminated loop runs while an element is true, and its body counts for one iteration. Its
+/// checks are deferred to its end. If states are kept, or it contains a loop, each iteration
+/// consists of steps.
+#[test]
+fn loops_that_data_end() {
+    let program = "def root(a: f64) -> f64 = loop x = 1.0 while abs(x * x - a) > 1e-9 * a && x < 1e9: 0.5 * (x + a / x)
+def roots(a: [n]f64) -> [n]f64 = for i: root(a[i])
+def rows(a: [n, m]f64) -> [n, m]f64 = for i: loop y = a[i, _] while (sum j: y[j]^2) > 1: for j: 0.5 * y[j]
+def walk(x: [n]f64) -> i64 = loop k = 0 while k < n && x[k] > 0: k + 1
+def both(at: [n]i64) -> (i64, i64) = (fold k = 0 for t < n: at[k], fold k = 0 for t < n: at[fold l = k for u < n: at[l]])
+";
+    let text =
+        each_shown(program, &[("roots", false), ("roots", true), ("rows", false), ("walk", false), ("both", false)]);
+    expect![[r#"
+        roots:
+        X1 is 1.0
+        X4 is 1e-9
+        X7 is true
+        X15 is 0.5
+        X22 is 1e-9
+        X25 is 1000000000.0
+        X27 is true
+        kernel given X0[n]; makes X10[n]
+          for i < n, in chunks:  -- n times
+            X2[i] = X1 - X0[i]
+            X3[i] = abs(X2[i])
+            X5[i] = X0[i] * X4
+            X6[i] = >(X3[i], X5[i])
+            X8[i] = [X6[i]] * X7
+            X9[i] = [X6[i] && X8[i]] * X7
+            X23[i] = X0[i] * X22
+            X11[i] = X9[i]
+            X12[i] = X1
+            for j while X11[i]:
+              X14[i, j] = X12[i]
+              X16[i, j] = /(X0[i], X14[i, j])
+              X17[i, j] = X14[i, j] + X16[i, j]
+              X18[i, j] = X15 * X17[i, j]
+              X19[i, j] = X18[i, j] * X18[i, j]
+              X20[i, j] = X19[i, j] - X0[i]
+              X21[i, j] = abs(X20[i, j])
+              X24[i, j] = >(X21[i, j], X23[i])
+              X26[i, j] = [X24[i, j]] * <(X18[i, j], X25)
+              X28[i, j] = [X24[i, j] && X26[i, j]] * X27
+              X11[i] = X28[i, j]
+              X12[i] = X18[i, j]
+            X10[i] = X12[i]
+
+        roots, adjoint:
+        X1 is 1.0
+        X4 is 1e-9
+        X7 is true
+        X12 is zero
+        X14 is index X13[i0]
+        X1 = 1.0
+        kernel given X0[n]; makes X9[n]
+          for i < n, in chunks:  -- n times
+            X2[i] = X1 - X0[i]
+            X3[i] = abs(X2[i])
+            X5[i] = X0[i] * X4
+            X6[i] = >(X3[i], X5[i])
+            X8[i] = [X6[i]] * X7
+            X9[i] = [X6[i] && X8[i]] * X7
+        L0 = for j0 < n: loop j1 while Y1 {
+          Y0 = given a = X0[j0]
+          Y1 = carried carry_0 = X9[j0] then Y16
+          Y2 = carried x = X1 then Y6
+          Y3 is 0.5
+          Y10 is 1e-9
+          Y13 is 1000000000.0
+          Y15 is true
+          kernel given Y0, Y2; makes Y4, Y6, Y16
+            Y4 = /(Y0, Y2)
+            Y5 = Y2 + Y4
+            Y6 = Y3 * Y5
+            Y7 = Y6 * Y6
+            Y8 = Y7 - Y0
+            Y9 = abs(Y8)
+            Y11 = Y0 * Y10
+            Y12 = >(Y9, Y11)
+            Y14 = [Y12] * <(Y6, Y13)
+            Y16 = [Y12 && Y14] * Y15
+        }
+        X10[i0 < n] = L0.last Y2
+        X12 = zero
+        X13[i0 < n] = L0.trips
+        X14[i0 < n] = index X13[i0]
+        X15 = max i0 < n: X14[i0]
+        X16[i0 < n, i1 < X15] = L0.every Y2
+        X17[i0 < n, i1 < X15] = L0.every Y4
+        L1 = for j0 < n: loop j1 < X13[j0] {  -- n * X13[j0] times
+          Y0 = given kept = X16[j0, X13[j0] - j1 - 1]
+          Y1 = given kept = X17[j0, X13[j0] - j1 - 1]
+          Y3 = carried x_adj = X11[j0] then Y9
+          Y4 = carried a_adj = X12 then Y10
+          Y2 is 0.5
+          kernel given Y0, Y1, Y3, Y4; makes Y9, Y10
+            Y5 = Y2 * Y3
+            Y6 = /(Y5, Y0)
+            Y7 = -Y1 * Y5
+            Y8 = /(Y7, Y0)
+            Y9 = Y5 + Y8
+            Y10 = Y4 + Y6
+        }
+        X18[i0 < n] = L1.last Y4
+
+        rows:
+        X1 is 2
+        X4 is 1.0
+        X11 is 0.5
+        X13 is 2
+        X16 is 1.0
+        kernel given X0[n, m]; makes X6[n, m]; within X8[m]
+          for i < n, in chunks, X8 of each thread:  -- n times
+            X3[i] = 0.0
+            for j < m:  -- n * m times
+              X2[i, j] = ^(X0[i, j], X1)
+              X3[i] += X2[i, j]
+            X5[i] = >(X3[i], X4)
+            X7[i] = X5[i]
+            for j < m:  -- n * m times
+              X8[i, j] = X0[i, j]
+            for j while X7[i]:
+              X15[i, j] = 0.0
+              for k < m:  -- m times an iteration
+                X12[i, j, k] = X8[i, k] * X11
+                X14[i, j, k] = ^(X12[i, j, k], X13)
+                X15[i, j] += X14[i, j, k]
+                X8[i, k] = X12[i, j, k]
+              X17[i, j] = >(X15[i, j], X16)
+              X7[i] = X17[i, j]
+            for j < m:  -- n * m times
+              X6[i, j] = X8[i, j]
+
+        walk:
+        X1 is 0
+        X3 is 0.0
+        X5 is true
+        X8 is true
+        X16 is index X14[i0] + 1
+        X17 is 0.0
+        X19 is true
+        X21 is true
+        X1 = 0
+        kernel makes X2
+          if X1 < n:
+            X2 = X1
+        kernel given X0[n], X2; makes X9, X11
+          after checks 0
+          X4 = [X1 < n] * >(X0[X2], X3)
+          X6 = [X1 < n && X4] * X5
+          X10 = X6
+          X11 = X1
+          X12 = X8
+          for i while X10:
+            X14[i] = X11
+            X15[i] = X12
+            X18[i] = [X16[i] < n] * >(X0[X14[i] + 1], X17)
+            X20[i] = [X16[i] < n && X18[i]] * X19
+            X22[i] = [(X14[i] + 1 < n && 0 <= X14[i] + 1 || n <= X16[i]) && X15[i]] * X21
+            X23[i] = [X22[i]] * X20[i]
+            X10 = X23[i]
+            X11 = X16[i]
+            X12 = X22[i]
+          X9 = X12
+        kernel given X11; makes X7
+          after checks 1
+          X7 = X11
+
+        both:
+        X1 is 0
+        X4 is true
+        X11 is true
+        X1 = 0
+        kernel given X0[n]; makes X5, X6
+          X6 = X1
+          X7 = X4
+          for i < n, in order:  -- n times
+            X8[i] = X6
+            X9[i] = X7
+            X10[i] = X0[X8[i]]
+            X12[i] = [X8[i] < n && 0 <= X8[i] && X9[i]] * X11
+            X6 = X10[i]
+            X7 = X12[i]
+          X5 = X7
+        kernel given X6; makes X2
+          after checks 0
+          X2 = X6
+        L0 = loop j0 < n with n {  -- n times
+          Y0 = given at = X0
+          Y1 = carried k = X1 then Y3
+          Y4 is true
+          Y11 is true
+          kernel given Y0[n], Y1; makes Y5, Y6
+            Y6 = Y1
+            Y7 = Y4
+            for i < n, in order:  -- n times
+              Y8[i] = Y6
+              Y9[i] = Y7
+              Y10[i] = Y0[Y8[i]]
+              Y12[i] = [Y8[i] < n && 0 <= Y8[i] && Y9[i]] * Y11
+              Y6 = Y10[i]
+              Y7 = Y12[i]
+            Y5 = Y7
+          kernel given Y6; makes Y2
+            after checks 1
+            Y2 = Y6
+          kernel given Y0[n], Y2; makes Y3
+            after checks 0
+            Y3 = Y0[Y2]
+        }
+        X3 = L0.last Y1
+
+    "#]]
+    .assert_eq(&text);
+}
+
+/// Sizes select one of the two modes of a Jacobian; the case of one mode has no array of the other.
+#[test]
+fn what_sizes_decide_has_cases() {
+    let program = "def line(p: [2]f64, t: [n]f64) -> [n]f64 = for i: let w = exp(p[0] * t[i]) in sin(w * p[1]) / w
+def slopes(p: [2]f64, t: [n]f64) -> [n, 2]f64 = jacobian(line, wrt: p)(p, t)
+def either(x: [n]f64, y: [m]f64) -> f64 = if n < m then (sum i: exp(x[i])) else (sum j: y[j]^2)
+";
+    let mut session = Session::new();
+    session.set_text("cases.iv", program);
+    let mut text = String::new();
+    for name in ["line", "slopes", "either"] {
+        let callee = Arc::new(FunctionKey::new(GlobalName::new("cases.iv", name), Vec::new()));
+        let ssa = session.ssa(&callee).expect("its form");
+        let _ = writeln!(text, "{name}:\n{}", shown(&session, &ssa));
+    }
+    expect![[r#"
+        line:
+        kernel given X0[2], X1[n]; makes X6[n]
+          for i < n, in chunks:  -- n times
+            X2[i] = X0[0] * X1[i]
+            X3[i] = exp(X2[i])
+            X4[i] = X0[1] * X3[i]
+            X5[i] = sin(X4[i])
+            X6[i] = /(X5[i], X3[i])
+
+        slopes:
+        where 1 < n:
+
+        kernel given X0[2], X1[n]; makes X19[n, 2]
+          for i < n, in chunks:  -- n times
+            X3[i] = X0[0] * X1[i]
+            X4[i] = exp(X3[i])
+            X5[i] = X0[1] * X4[i]
+            X6[i] = sin(X5[i])
+            X7[i] = /(X6[i], X4[i])
+            X8[i] = X1[i] * X4[i]
+            X9[i] = X0[1] * X8[i]
+            X10[i] = cos(X5[i])
+            X11[i] = X9[i] * X10[i]
+            X12[i] = X4[i] * X10[i]
+            X13[i] = /(X11[i], X4[i])
+            X14[i] = /(X12[i], X4[i])
+            X15[i] = -X7[i] * X8[i]
+            X16[i] = /(X15[i], X4[i])
+            X17[i] = X13[i] + X16[i]
+            X19[i, 0] = X17[i]
+            X19[i, 1] = X14[i]
+
+        where n <= 1:
+
+        X2 is 1.0
+        kernel given X0[2], X1[n]; makes X5[n], X9[n], X11[n], X12[n]
+          for i < n, in chunks:  -- n times
+            X4[i] = X0[0] * X1[i]
+            X5[i] = exp(X4[i])
+            X6[i] = X0[1] * X5[i]
+            X7[i] = sin(X6[i])
+            X8[i] = /(X7[i], X5[i])
+            X9[i] = /(X2, X5[i])
+            X10[i] = -X8[i]
+            X11[i] = /(X10[i], X5[i])
+            X12[i] = cos(X6[i])
+        kernel given X0[2], X1[n], X5[n], X9[n], X11[n], X12[n]; makes X19[n, 2]
+          for i < n, in chunks:  -- n times
+            X14[i] = 0.0
+            X18[i] = 0.0
+            for j < n:  -- n^2 times
+              X13[i, j] = X9[i] * X12[j]
+              X14[i] += X5[j] * X13[i, j]
+              X15[i, j] = X0[1] * X13[i, j]
+              X16[i, j] = X11[j] + X15[i, j]
+              X17[i, j] = X5[j] * X16[i, j]
+              X18[i] += X1[j] * X17[i, j]
+            X19[i, 0] = X18[i]
+            X19[i, 1] = X14[i]
+
+        either:
+        where m <= n:
+
+        X4 is 2
+        kernel given X1[m]; makes X7
+          X6 = 0.0
+          for i < m, in chunks, X6 joined:  -- m times
+            X5[i] = ^(X1[i], X4)
+            X6 += X5[i]
+          X7 = X6
+
+        where n < m:
+
+        kernel given X0[n]; makes X7
+          X3 = 0.0
+          for i < n, in chunks, X3 joined:  -- n times
+            X2[i] = exp(X0[i])
+            X3 += X2[i]
+          X7 = X3
+
+    "#]]
+    .assert_eq(&text);
+}

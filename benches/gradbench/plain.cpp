@@ -1,5 +1,5 @@
 // GradBench's tasks in handwritten C++: the formulas' plain loops in their order, and derivatives
-// derived by hand. run.py compiles and calls it; a function gets its arguments and writes its result.
+// derived by hand. run.py compiles and calls it; functions get their arguments and write a result.
 
 #include <algorithm>
 #include <cmath>

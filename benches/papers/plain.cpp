@@ -1,5 +1,5 @@
 // The papers' gradients and Jacobians in handwritten C++: the formulas' plain loops in their order,
-// derivatives derived by hand. run.py compiles and calls it; a function writes to a buffer argument.
+// derivatives derived by hand. run.py compiles and calls it; functions write to a buffer argument.
 
 #include <algorithm>
 #include <cmath>

@@ -189,7 +189,7 @@ class Window {
     return (await within.locator(selector).allTextContents()).map(plain);
   }
 
-  /** The middle and ends of the first `part` in the line with `line`; `within` selects the editor. */
+  /** The middle and ends of the first `part` in the line with `line`; `within` picks the editor. */
   async place(line, part, within = "") {
     const found = await this.page.evaluate(
       ([line, part, within]) => {

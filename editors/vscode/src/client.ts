@@ -73,7 +73,7 @@ export class Client implements vscode.Disposable {
   }
 
   /**
-   * Follows the setting if it differs from the last search, because VS Code does not report settings
+   * Follows the setting if it differs from the last search, because VS Code reports no settings
    * that arrive late. A running server stays if there is no other one.
    */
   reconsider(): Promise<void> {

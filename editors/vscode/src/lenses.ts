@@ -7,7 +7,7 @@ import type { CodeLensMiddleware } from "vscode-languageclient/node";
 type Run = (command: string, args: unknown[]) => Thenable<unknown> | undefined;
 
 /**
- * Gives each lens a command of its own, without arguments. VS Code forgets arguments when it asks for
+ * Gives each lens a command of its own, without arguments. VS Code drops arguments when it requests
  * lenses again, but briefly shows the old ones. A click on one would report a missing command.
  */
 export class Lenses implements vscode.Disposable {

@@ -1,4 +1,4 @@
-/** Running evaluations, and two ways to stop them: a status bar item, and a button in the program. */
+/** Running evaluations, and two ways to stop them: a status bar item and a button in the editor. */
 
 import * as vscode from "vscode";
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Times the examples and writes what each page shows of time and cost: benches/examples/NAME.md.
+"""Times the examples and writes the times and costs that each page shows: benches/examples/NAME.md.
 
     cargo build --release -p lang-repl
     python3 benches/examples.py --iverson target/release/iverson
@@ -18,7 +18,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 PAGES = ROOT / "benches" / "examples"
 ROUNDS = 5
 
-# The definition of each example whose derivative it takes, at the sizes of its data.
+# For each example, the definition that it differentiates, at the sizes of its data.
 COSTS = {
     "attention": ("loss", "b=8,n=5,d=3,v=4"),
     "bundle": ("cost", "c=5,p=20,n=87"),
@@ -34,7 +34,7 @@ COSTS = {
 
 
 def run(iverson, name):
-    """The times of whole runs, in a copy of the examples: data are read, and what is saved is saved there."""
+    """Times whole runs in a copy of the examples, because runs save files."""
     times = []
     with tempfile.TemporaryDirectory() as folder:
         copy = pathlib.Path(folder) / "examples"

@@ -1,16 +1,17 @@
-"""Times JAX on the programs of tests/programs/traps, at sizes that double: value and gradient.
+"""Times JAX on the programs of tests/programs/traps at doubling sizes: value and gradient.
 
     pip install -r tests/golden/requirements-jax.txt
     python3 benches/jax_traps.py            writes jax_traps.json and jax_traps.md beside this file
-    python3 benches/jax_traps.py --only gather --quick     prints some, from fewer runs, and writes nothing
+    python3 benches/jax_traps.py --only gather --quick     prints some programs, from fewer runs, and writes nothing
 
-Each function is compiled ahead (`jit`, float64, the processor, one thread on one core), run until it is warm, and
-timed by the least processor time of many runs; beside the times stands the memory that XLA sets aside for what is
-neither argument nor result. What is compared is ratios of one run and the exponents at which they grow: times depend
-on the machine.
+JAX compiles each function ahead of time (`jit`, float64, CPU, one thread on one core). A time is the
+minimum processor time of many warm runs. The table also has the memory that XLA allocates besides
+arguments and results. It compares ratios within one run and the exponents of their growth, because
+times depend on the machine.
 
-The programs are written as JAX's users would: `fori_loop` for a `fold`, `at[].set` for an update, `while_loop` for a
-`loop`. A `while_loop` has no reverse derivative; for that the loop is a `scan` over all steps that there may be.
+The programs are idiomatic JAX: `fori_loop` for a `fold`, `at[].set` for an update, `while_loop` for
+a `loop`. The gradient of a `loop` uses a `scan` over the largest number of steps, because
+`while_loop` has no reverse derivative.
 """
 
 import argparse
@@ -20,7 +21,7 @@ import pathlib
 import platform
 import time
 
-# One thread, before anything that makes threads is imported.
+# One thread; set it before any import that starts threads.
 os.environ["XLA_FLAGS"] = "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
 for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ[_name] = "1"
@@ -37,14 +38,14 @@ jax.config.update("jax_platforms", "cpu")
 
 HERE = pathlib.Path(__file__).parent
 
-# The exponent is fitted over this many of the largest sizes: below them the call itself takes most of the time.
+# Fits the exponent over this many of the largest sizes, because the call dominates below them.
 FITTED = 4
 
 PROGRAMS = {}
 
 
 def trap(sizes, **more):
-    """Registers a function of a size that gives (the value, the derivative, the arguments of both)."""
+    """Registers a function of a size that returns (value, derivative, arguments of both)."""
 
     def register(make):
         PROGRAMS[make.__name__] = (sizes, make, more)
@@ -221,7 +222,7 @@ def compiled(f, args):
 
 
 def seconds(run, args, budget):
-    """The least processor time of a run, in as many as the budget allows and three at least."""
+    """Measures the minimum processor time of as many runs as the budget allows, at least three."""
     jax.block_until_ready(run(*args))
     times, until = [], time.perf_counter() + budget
     while len(times) < 3 or time.perf_counter() < until:
@@ -232,12 +233,12 @@ def seconds(run, args, budget):
 
 
 def set_aside(run):
-    """The bytes that a compiled function needs beside its arguments and results."""
+    """Returns the bytes that a compiled function needs besides its arguments and results."""
     return int(run.memory_analysis().temp_size_in_bytes)
 
 
 def exponent(sizes, values):
-    """The slope of the logarithms over the largest sizes; none where nothing is there."""
+    """Fits the slope of the logarithms over the largest sizes; None without data."""
     pairs = [(n, v) for n, v in zip(sizes, values) if v > 0][-FITTED:]
     if len(pairs) < 2:
         return None
@@ -250,7 +251,7 @@ def measured(name, budget):
     rows = {"value": [], "gradient": [], "value bytes": [], "gradient bytes": []}
     for n in sizes:
         value, gradient, args = make(n)
-        # A derivative may have a direction beside the arguments of the value.
+        # A derivative may take a direction besides the arguments of the value.
         count = value.__code__.co_argcount if hasattr(value, "__code__") else 1
         of = {"value": (value, args[:count]), "gradient": (gradient, args)}
         for what, (f, given) in of.items():

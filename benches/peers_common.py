@@ -1,6 +1,6 @@
-"""What the benches beside other systems share: one thread, large pages, the protocol of GradBench, C++ built and called, times and tables.
+"""Shared code of the benchmarks: threads, pages, GradBench's protocol, C++, timing and tables.
 
-Import it before anything that makes threads.
+Import it first, because it limits the number of threads.
 """
 
 import argparse
@@ -14,12 +14,12 @@ import sys
 import tempfile
 import time
 
-# What is allocated is in large pages, as arrays of NumPy and of Iverson are: the C library reads this when a process begins.
+# Allocates in large pages, as NumPy and Iverson do; the C library reads this at its start.
 _PAGES = {"GLIBC_TUNABLES": "glibc.malloc.hugetlb=1"}
 if sys.platform == "linux" and os.environ | _PAGES != os.environ:
     os.execve(sys.executable, [sys.executable, *sys.argv], os.environ | _PAGES)
 
-# One thread, before anything that makes threads is imported.
+# One thread; set it before any import that starts threads.
 os.environ["XLA_FLAGS"] = "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
 for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ[_name] = "1"
@@ -28,18 +28,18 @@ if hasattr(os, "sched_setaffinity"):
 
 import numpy as np  # noqa: E402
 
-# Sums of many terms in other orders.
+# The relative tolerance, because peers sum many terms in other orders.
 NEAR = 1e-6
 PEERS = ["C++", "C++ fast-math", "JAX", "NumPy"]
 
-# Why a row is behind, where it is so in more than one table.
+# Reasons that occur in more than one table.
 GLIBC = (
     "built with `-ffast-math` it has the `exp` of whole vectors of glibc, within 4 units in the last place; ours is within 2"
 )
 
 
 def flat(result):
-    """The numbers of a result in one array; records by their fields in the order that GradBench names them."""
+    """Flattens a result to one array; the fields of a record follow GradBench's order of names."""
     if isinstance(result, dict):
         return np.concatenate([flat(result[name]) for name in ("alpha", "mu", "q", "l")])
     if isinstance(result, tuple):
@@ -47,12 +47,12 @@ def flat(result):
     try:
         return np.array(result, dtype=float).ravel()
     except ValueError:
-        # A tuple as JSON has it: a list of parts of several shapes.
+        # A tuple in JSON: a list of parts of several shapes.
         return np.concatenate([flat(part) for part in result])
 
 
 def least(f, seconds):
-    """The least time of a call in nanoseconds, of five at least."""
+    """Measures the minimum time of at least five calls, in nanoseconds."""
     f()
     best, runs, begun = float("inf"), 0, time.perf_counter()
     while runs < 5 or time.perf_counter() - begun < seconds:
@@ -64,7 +64,7 @@ def least(f, seconds):
 
 
 def apart(results, output):
-    """The peers whose results are not near, each with how far it is from `output`, relative to its greatest number."""
+    """Returns the peers whose results differ from `output`, with the largest relative errors."""
     far = {}
     for name, result in results.items():
         scale = max(1e-300, np.max(np.abs(result)))
@@ -75,7 +75,7 @@ def apart(results, output):
 
 
 def alone():
-    """The environment of a program that is no peer: its memory is its own choice."""
+    """Returns the environment of a program that is no peer: it chooses its own memory."""
     return {name: value for name, value in os.environ.items() if name not in _PAGES}
 
 
@@ -98,7 +98,7 @@ class Iverson:
         return answer
 
     def evaluate(self, module, function, given, seconds):
-        """The output, the least time, and what it took to compile, in nanoseconds."""
+        """Returns the output, the minimum time and the compile time, both in nanoseconds."""
         asked = {"module": module, "function": function, "input": given | {"min_runs": 5, "min_seconds": seconds}}
         answer = self.ask(kind="evaluate", **asked)
         times = answer["timings"]
@@ -108,7 +108,7 @@ class Iverson:
 
 
 def built(source, *flags):
-    """A source of C++, built with these flags and loaded."""
+    """Compiles a C++ source with these flags and loads it."""
     made = pathlib.Path(tempfile.mkdtemp()) / "plain.so"
     command = ["g++", "-O3", "-march=native", "-std=c++17", "-shared", "-fPIC", *flags, "-o", made, source]
     subprocess.run(command, check=True)
@@ -116,13 +116,13 @@ def built(source, *flags):
 
 
 def rate(seconds):
-    """What the processor does at most: operations in a nanosecond, as NumPy's BLAS multiplies matrices."""
+    """Measures the peak of the processor: operations per nanosecond of NumPy's matrix product."""
     a, b = np.random.default_rng(3).normal(size=(2, 1000, 1000))
     return 2e9 / least(lambda: a @ b, seconds)
 
 
 def work(program, file, function, size):
-    """The operations of a function at these sizes, as they are counted."""
+    """Counts the operations of a function at these sizes."""
     at = ",".join(f"{name}={n}" for name, n in size.items())
     command = [program, "cost", file, function, "--at", at, "--format", "json"]
     told = subprocess.run(command, check=True, capture_output=True, text=True, env=alone()).stdout
@@ -130,7 +130,7 @@ def work(program, file, function, size):
 
 
 def of_limit(row):
-    """How near a row is to what the processor does at most; nothing where no operation is counted."""
+    """Returns the fraction of the peak that a row reaches; empty if it counts no operation."""
     share = 100 * row["limit_ns"] / row["ns"]
     return f"{share:.0f} %" if share >= 1 else "< 1 %" if share > 0 else ""
 
@@ -140,7 +140,7 @@ def sized(size):
 
 
 def ratios(row):
-    """The row's time over each peer's: below 1 it is faster."""
+    """Returns the row's time over each peer's: below 1 the row is faster."""
     return [ratio(row["ns"] / row["peers"][name]) if name in row["peers"] else "" for name in PEERS]
 
 
@@ -149,7 +149,7 @@ def ratio(of):
 
 
 def behind(rows, name_of, why):
-    """A line for each row that is more than twice behind its best peer."""
+    """Returns a line for each row that takes more than twice the time of its best peer."""
     lines = []
     for row in rows:
         name = name_of(row)
@@ -160,7 +160,7 @@ def behind(rows, name_of, why):
 
 
 def run(description, here, measured, table, name_of, why, jax, notes=""):
-    """Measures the rows that are asked for, tells each, and writes the table of all of them beside the script."""
+    """Measures and prints the selected rows, and writes the table of all rows beside the script."""
     parser = argparse.ArgumentParser(description=description.splitlines()[0])
     parser.add_argument("--iverson", default="target/release/iverson", help="the program")
     parser.add_argument("--only", action="append", help="only this row, or this task")

@@ -1,4 +1,4 @@
-"""Draws what the benches found as docs/book/src/reference/speed.svg: of each row how many times as long as its peers Iverson takes.
+"""Plots Iverson's time over each peer's for each row, as docs/book/src/reference/speed.svg.
 
     python3 benches/plot.py
 """
@@ -11,7 +11,7 @@ import pathlib
 HERE = pathlib.Path(__file__).resolve().parent
 TO = HERE.parent / "docs" / "book" / "src" / "reference" / "speed.svg"
 
-# What is drawn of each peer: its colour and its mark.
+# The colour, the mark and the label of each peer.
 PEERS = {
     "limit": ("#444444", "bar", "plain loop of rustc, or gemm"),
     "C++": ("#444444", "bar", "C++ by hand"),

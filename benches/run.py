@@ -1,9 +1,9 @@
-"""Builds and runs all benches beside other systems, one after the other, and draws them: writes every table of benches/.
+"""Builds, runs and plots all benchmarks beside other systems; writes every table of benches/.
 
     pip install -r tests/golden/requirements-jax.txt
     python3 benches/run.py
 
-The machine should do nothing else. `--only kernels` runs that one alone, as often as it is given.
+The machine must be idle otherwise. `--only kernels` runs that benchmark alone, and may be repeated.
 """
 
 import argparse

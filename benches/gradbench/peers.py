@@ -1,6 +1,6 @@
-"""GradBench's tasks in JAX and NumPy, as their users write them: whole arrays, no loops over elements.
+"""GradBench's tasks in idiomatic JAX and NumPy: whole arrays, no loops over elements.
 
-JAX functions are jitted, and their derivatives are JAX's own. NumPy has values and no derivatives.
+JAX jits functions and differentiates them. NumPy has values and no derivatives.
 """
 
 import functools
@@ -28,7 +28,7 @@ def lse(xp, x):
 
 
 def gmm(x, m, gamma, alpha, mu, q, l):
-    """Rows of a triangle as a matrix for each component: entries column by column below the diagonal."""
+    """Unpacks a lower triangle per component, stored column by column, to a matrix."""
     n, d = x.shape
     k = len(alpha)
     columns, rows = np.triu_indices(d, 1)
@@ -82,7 +82,7 @@ def numpy_kmeans(points, centroids):
 
 
 def jax_functions(task, given):
-    """The task's value and derivative: functions without arguments, and a function that makes lists of what they give."""
+    """Returns functions for value and derivative, and one that converts results to lists."""
     if task == "llsq":
         n = given["n"]
         x = jnp.array(given["x"])
@@ -110,13 +110,13 @@ def jax_functions(task, given):
 
 
 def compiled(f, *args):
-    """The function as XLA makes it of these arguments, to be called without any."""
+    """Returns the XLA code of the function for these arguments, without parameters."""
     made = jax.jit(f).lower(*args).compile()
     return lambda: jax.block_until_ready(made(*args))
 
 
 def numpy_value(task, given):
-    """The task's value by NumPy, to be called; none where it would take arrays that no user makes."""
+    """Returns the task's value by NumPy; None if it needs impractically large arrays."""
     if task == "llsq":
         x = np.array(given["x"])
         return lambda: llsq(np, x, given["n"])

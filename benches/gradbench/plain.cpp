@@ -1,5 +1,5 @@
-// GradBench's tasks in C++ as one writes them by hand: the formulas' plain loops in their order, the derivatives worked out
-// on paper. Built and called by run.py; each function is given its arguments and writes its result.
+// GradBench's tasks in handwritten C++: the formulas' plain loops in their order, and derivatives
+// derived by hand. run.py compiles and calls it; functions get their arguments and write a result.
 
 #include <algorithm>
 #include <cmath>
@@ -21,7 +21,7 @@ double log_sum_exp(const double *x, Size n) {
 
 double sign(double t) { return t > 0 ? 1.0 : t < 0 ? -1.0 : 0.0; }
 
-// Where entry (r, c) of a strictly lower triangle stands, column by column.
+// The index of entry (r, c) of a strictly lower triangle in column-major order.
 Size packed(Size d, Size r, Size c) { return c * d - c * (c + 1) / 2 + r - c - 1; }
 
 double log_gamma(double a, Size p) {
@@ -173,7 +173,7 @@ void gmm_jacobian(Size d, Size k, Size n, const double *x, Size m, double gamma,
 
 namespace {
 
-// One step of Runge and Kutta's method. What the derivatives are taken at stays in b, c, d's arguments.
+// One Runge-Kutta step. The arguments b, c, d keep the points of evaluation for the derivatives.
 struct Stages {
   Vec a, b, c, d;
   explicit Stages(Size n) : a(n), b(n), c(n), d(n) {}

@@ -4,11 +4,12 @@
     cargo build --release --package lang-repl
     python3 benches/gradbench/run.py --iverson target/release/iverson       writes gradbench.json and gradbench.md
 
-With `--only lse --small` a task at small sizes, which writes nothing. Iverson answers the protocol of the suite
-(`iverson gradbench`); C++ is plain.cpp, built twice, with and without -ffast-math; JAX is jitted and warm. Every peer must
-first reproduce the answers that the suite accepted, because peers that agree may share a mistake. The results are
-compared before any time is told. A time is the least of several runs: what is compared are ratios of one run. The limit is
-how fast NumPy's BLAS multiplies matrices of 1000 rows in the same run; the work is what `iverson cost` counts, where a
+`--only lse --small` runs a task at small sizes and writes nothing. Iverson answers the protocol of the
+suite (`iverson gradbench`); C++ is plain.cpp, built twice, with and without -ffast-math; JAX is jitted
+and warm. Every peer must first reproduce the answers that the suite accepts, because peers that agree
+may share a mistake. The script compares all results before it prints a time. A time is the minimum of
+several runs; only ratios within one run are comparable. The limit is the rate at which NumPy's BLAS
+multiplies matrices of 1000 rows in the same run. The work is the count of `iverson cost`, in which a
 transcendental function is one operation.
 """
 
@@ -43,7 +44,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 ACCEPTED = ROOT / "lang-repl" / "tests" / "data" / "gradbench"
 
-# The sizes that the suite ends at, the one that is asked of `gmm`, and small ones.
+# The largest sizes of the suite, the size that users request of `gmm`, and small ones.
 LARGE = [
     ("llsq", {"n": 16392, "m": 128}),
     ("lse", {"n": 1_280_000}),
@@ -69,7 +70,7 @@ FUNCTIONS = {
 
 
 def inputs(task, size):
-    """What a task is given, from a fixed seed."""
+    """The input of a task, from a fixed seed."""
     rng = np.random.default_rng(7)
     if task == "llsq":
         return {"x": rng.normal(size=size["m"]).tolist(), "n": size["n"]}
@@ -79,7 +80,7 @@ def inputs(task, size):
         return {"x": rng.uniform(0.5, 1.5, size=size["n"]).tolist(), "s": size["s"]}
     if task == "kmeans":
         points = rng.uniform(size=(size["n"], size["d"]))
-        # Every centroid is nearest to some point.
+        # Every centroid is the nearest one of some point.
         centroids = points[: size["k"]] + 1e-3 * rng.normal(size=(size["k"], size["d"]))
         return {"points": points.tolist(), "centroids": centroids.tolist()}
     d, k, n = size["d"], size["k"], size["n"]
@@ -98,13 +99,13 @@ def inputs(task, size):
 
 
 class Plain:
-    """plain.cpp, built with these flags."""
+    """Compiles plain.cpp with these flags."""
 
     def __init__(self, *flags):
         self.library = built(HERE / "plain.cpp", *flags)
 
     def function(self, task, function, given):
-        """The function, to be called without arguments, and the array that it writes."""
+        """Returns the function without arguments, and the array that it writes."""
         held = []
 
         def array(name):
@@ -139,7 +140,7 @@ class Plain:
 
 
 def peer_results(task, function, given, libraries):
-    """The results of all peers, and a function without arguments for each that computes them again."""
+    """Returns the results of all peers, and for each a function that computes them again."""
     nth = FUNCTIONS[task].index(function)
     by_jax = peers.jax_functions(task, given)[nth]
     results, calls = {"JAX": flat(by_jax())}, {"JAX": by_jax}
@@ -154,7 +155,7 @@ def peer_results(task, function, given, libraries):
 
 
 def check_definitions(tasks, libraries):
-    """Compares every peer with the answers that the suite accepted."""
+    """Compares every peer with the answers that the suite accepts."""
     for task in sorted(tasks):
         for line in (ACCEPTED / f"{task}.jsonl").read_text(encoding="utf-8").splitlines():
             known = json.loads(line)
@@ -186,7 +187,7 @@ def rows(options):
 
 
 def table(all_rows):
-    """Ratios of Iverson's time to that of each peer: below 1 it is faster."""
+    """Returns Iverson's time over each peer's: below 1 Iverson is faster."""
     peers_of = " | ".join("/ " + name for name in PEERS)
     head = f"| | sizes | Iverson, ms | compiled in, ms | of the limit | {peers_of} | gradient / value |"
     lines = [head, "|---" * (6 + len(PEERS)) + "|"]
@@ -206,7 +207,7 @@ WIDE = (
     " of 2."
 )
 
-# Why a row is more than twice behind its best peer, on this machine or another.
+# The reason why a row takes more than twice the time of its best peer, on this machine or another.
 WHY = {
     "lse primal": GLIBC + ".",
     "lse gradient": GLIBC + ", and the place of the greatest is looked for in a loop of its own.",

@@ -1,12 +1,12 @@
-"""Times kernels beside what bounds them, NumPy and JAX, in one run, on one core, in float64, and writes kernels.md and kernels.json.
+"""Times kernels beside the machine's limits, NumPy and JAX, in one run, on one core, in float64.
 
     pip install -r tests/golden/requirements-jax.txt
     cargo build --release --package lang-repl --package iverson-benches
     python3 benches/kernels/run.py --iverson target/release/iverson --limits target/release/limits
 
-A limit is a plain loop of rustc into memory that is there (what memory gives), or the library `gemm` (what multiply-adds
-give). A time is the median of a run's calls; each row's are taken one after the other, three times, and the least of
-the three medians is told.
+It writes kernels.md and kernels.json. A limit is a plain loop by rustc into allocated memory (the rate
+of memory), or the library `gemm` (the rate of multiply-adds). A time is the smallest of three medians
+over the calls of a run; the three measurements of a row alternate between the systems.
 """
 
 import argparse
@@ -45,14 +45,14 @@ def log_sum_exp(xp, x):
 
 
 NAMES = {"limit": "the limit", "NumPy": "NumPy", "JAX": "JAX"}
-# Why a row is behind: small ones, and others.
+# Reasons for slow rows: small sizes, and others.
 CALL = "a call takes about 2 µs, with its result's memory, and 10,000 elements in the cache take no more."
 WHY = {
     "matrix_vector": "rows are done one after the other, as they stream best; a vector of 4,000 fills the first cache beside "
     "them and is read from the second for each row. With 1,000 columns it runs at the memory's rate.",
 }
 
-# Of each kernel: what it is in NumPy and JAX, the shapes of what it is given, bytes moved and operations, by its sizes.
+# For each kernel: code, shapes of the arguments, bytes moved and operations, by its sizes.
 KERNELS = {
     "scaled": (lambda xp, x: 2.5 * x, "n", lambda n: 16 * n, None),
     "combined": (lambda xp, x, y: 1.5 * x + y, "n n", lambda n: 24 * n, None),
@@ -79,7 +79,7 @@ KERNELS = {
 CUBE = {"n": 1_000, "m": 1_000, "k": 1_000}
 BATCH = {"b": 200, "n": 64, "m": 64, "k": 64}
 
-# Rows: a kernel and its sizes.
+# The rows: a kernel and its sizes.
 ROWS = [
     *[(name, LARGE) for name in ("scaled", "combined", "dot", "total", "greatest", "stencil")],
     *[(name, TABLE) for name in ("rows", "columns", "matrix_vector", "outer")],

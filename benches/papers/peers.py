@@ -1,7 +1,7 @@
-"""The papers' gradients and Jacobians in JAX and NumPy, as their users write them: whole arrays, no loops over elements.
+"""The papers' gradients and Jacobians in idiomatic JAX and NumPy: whole arrays, no loops.
 
-JAX's derivatives are its own, jitted; where a function can be written or differentiated in two ways there are both, and the
-faster counts. NumPy's are worked out by hand, where that takes a few lines.
+JAX computes its derivatives, jitted. If a function has two formulations or modes of differentiation,
+the faster counts. NumPy's derivatives are handwritten, if that takes a few lines.
 """
 
 import jax
@@ -21,7 +21,7 @@ def nnmf(a, u, v):
 def rodrigues(r, x):
     square = r @ r
     turns = square != 0
-    # The angle is 1 where it is not used, so that its derivative is a number.
+    # The angle is 1 where it is unused, because then its derivative is not NaN.
     theta = jnp.sqrt(jnp.where(turns, square, 1.0))
     w = r / theta
     turned = x * jnp.cos(theta) + jnp.cross(w, x) * jnp.sin(theta) + w * ((w @ x) * (1 - jnp.cos(theta)))
@@ -118,7 +118,7 @@ JAX = {
 
 
 def jax_functions(function, args):
-    """The derivative in each way that it can be written, to be called without arguments."""
+    """Returns the derivative in each formulation, as functions without arguments."""
     if function == "particles_gradient":
         *args, steps = args
         ways = [jax.grad(particles(steps, unroll), argnums=(0, 1)) for unroll in (1, 4)]
@@ -128,7 +128,7 @@ def jax_functions(function, args):
 
 
 def compiled(f, *args):
-    """The function as XLA makes it of these arguments, to be called without any."""
+    """Returns the XLA code of the function for these arguments, without parameters."""
     made = jax.jit(f).lower(*args).compile()
     return lambda: jax.block_until_ready(made(*args))
 
@@ -171,7 +171,7 @@ def numpy_sum_matvec(a, x):
     return np.broadcast_to(x, a.shape).copy(), np.sum(a, axis=0)
 
 
-# The product with a unit vector, from the left: LEFT[i] @ v is the vector i times v.
+# The quaternion product with a unit vector from the left: LEFT[i] @ v is the vector i times v.
 LEFT = np.array([[[0, 0, 0], [0, 0, -1], [0, 1, 0]], [[0, 0, 1], [0, 0, 0], [-1, 0, 0]], [[0, -1, 0], [1, 0, 0], [0, 0, 0]]])
 
 
@@ -225,6 +225,6 @@ NUMPY = {
 
 
 def numpy_function(function, args):
-    """The derivative by NumPy, to be called without arguments; none where it takes more than a few lines."""
+    """Returns the derivative by NumPy; None if it takes more than a few lines."""
     by_hand = NUMPY.get(function)
     return by_hand and (lambda: by_hand(*args))

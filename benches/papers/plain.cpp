@@ -1,5 +1,5 @@
-// The papers' gradients and Jacobians in C++ as one writes them by hand: the formulas' plain loops in their order, the
-// derivatives worked out on paper. Built and called by run.py; each function is given sizes, arguments and where its result goes.
+// The papers' gradients and Jacobians in handwritten C++: the formulas' plain loops in their order,
+// derivatives derived by hand. run.py compiles and calls it; functions write to a buffer argument.
 
 #include <algorithm>
 #include <cmath>
@@ -19,7 +19,7 @@ void cross(const double *a, const double *b, double *out) {
 
 double dot(const double *a, const double *b) { return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]; }
 
-// A rotation about r by its length: as a matrix, and what its derivatives by r are made of.
+// A rotation about r by its length: the matrix, and the parts of its derivatives by r.
 struct Turn {
   double theta, sine, cosine, axis[3], matrix[9];
   explicit Turn(const double *r) {
@@ -37,7 +37,7 @@ struct Turn {
     matrix[6] -= sine * axis[1];
     matrix[7] += sine * axis[0];
   }
-  // The derivatives of the turned x by r: column k in by[k].
+  // The derivatives of the rotated x by r: column k in by[k].
   void by_rotation(const double *x, double by[3][3]) const {
     double around[3], moved[3], turned[3];
     cross(axis, x, around);
@@ -60,7 +60,7 @@ struct Turn {
   }
 };
 
-// A point seen by a camera, with the derivatives by the camera, 2 rows of 11, and by the point, 2 rows of 3.
+// The projection of a point, with derivatives by the camera (2 by 11) and by the point (2 by 3).
 void project(const Turn &turn, const double *cam, const double *point, double *seen, double *by_camera, double *by_point) {
   double x[3], y[3], by[3][3];
   for (Size k = 0; k < 3; k++) x[k] = point[k] - cam[3 + k];
@@ -71,7 +71,7 @@ void project(const Turn &turn, const double *cam, const double *point, double *s
   const double slope = 2 * (cam[9] + 2 * cam[10] * square);
   for (Size e = 0; e < 2; e++) {
     seen[e] = focal * spread * p[e] + cam[7 + e];
-    // By the point in the plane, and by the point in space before that.
+    // By the point in the plane, and by the point in space before the projection.
     const double by_p[2] = {focal * ((e == 0) * spread + slope * p[e] * p[0]),
                             focal * ((e == 1) * spread + slope * p[e] * p[1])};
     const double by_y[3] = {by_p[0] / y[2], by_p[1] / y[2], -(by_p[0] * p[0] + by_p[1] * p[1]) / y[2]};
@@ -206,7 +206,7 @@ void pdn_rotated_jacobian(Size n, const double *v, const double *q, double *out)
       }
       by_q[4 * r + 3] = 2 * (s * x[r] + around[r]);
     }
-    // The matrices of the product with u from the left, and with v from the right.
+    // The matrices of the quaternion product with u from the left, and with v from the right.
     const Size places[6][3] = {{0, 1, 2}, {0, 2, 1}, {1, 0, 2}, {1, 2, 0}, {2, 0, 1}, {2, 1, 0}};
     const double signs[6] = {-1, 1, 1, -1, -1, 1};
     for (Size e = 0; e < 6; e++) {
@@ -261,7 +261,7 @@ void pdn_network_gradient(Size h, Size d, Size k, Size n, const double *a, const
   }
 }
 
-// A step is linear, so that nothing of the way there is kept.
+// A step is linear, so the adjoint needs no stored states.
 void pdn_particles_gradient(Size n, Size steps, const double *p, const double *v, double *out) {
   Vec at(p, p + 2 * n), velocity(v, v + 2 * n);
   for (Size k = 0; k < steps; k++) {
@@ -286,7 +286,7 @@ void pdn_particles_gradient(Size n, Size steps, const double *p, const double *v
   }
 }
 
-// The result: by the camera [p, 2, 11], by the point [p, 2, 3], by the weight [p, 2], of the weights' errors [p].
+// The result: by the camera [p, 2, 11], the point [p, 2, 3], the weight [p, 2], weight errors [p].
 void accelerate_errors_jacobian(Size, Size, Size p, const double *cameras, const double *points, const double *weights,
                                 const Size *observed, const double *features, double *out) {
   double *by_camera = out, *by_point = by_camera + 22 * p, *by_weight = by_point + 6 * p, *of_weights = by_weight + 2 * p;

@@ -1,13 +1,14 @@
-"""Times the gradients and Jacobians that the papers measure, beside C++, JAX and NumPy, in one run, on one core, in float64.
+"""Times the papers' gradients and Jacobians beside C++, JAX and NumPy, in one run, on one core.
 
     pip install -r tests/golden/requirements-jax.txt
     cargo build --release --package lang-repl
     python3 benches/papers/run.py --iverson target/release/iverson       writes papers.json and papers.md
 
-With `--only by_signal` a row and with `--small` small sizes, which write nothing. Iverson answers the protocol of GradBench
-for the modules of programs/; C++ is plain.cpp, built twice, with and without -ffast-math; JAX is jitted and warm; NumPy has
-derivatives by hand. The results are compared before any time is told. A time is the least of several runs: what is compared
-are ratios of one run. The papers' own times are of other machines and are not told.
+`--only by_signal` runs one row, `--small` small sizes; both write nothing. All numbers are float64.
+Iverson answers the protocol of GradBench for the modules of programs/; C++ is plain.cpp, built twice,
+with and without -ffast-math; JAX is jitted and warm; NumPy has handwritten derivatives. The script
+compares all results before it prints a time. A time is the minimum of several runs; only ratios within
+one run are comparable. The table omits the papers' own times, because they are of other machines.
 """
 
 import ctypes
@@ -37,13 +38,13 @@ import numpy as np  # noqa: E402
 
 import peers  # noqa: E402
 
-# How the papers are called in the table, by module.
+# The names of the papers in the table, by module.
 PAPERS = {"df": "dF", "atl": "ATL", "pdn": "PDN", "accelerate": "Accelerate"}
 
 
 @dataclasses.dataclass
 class Row:
-    """A derivative of a module and what it is the derivative of, at sizes of the table and at small ones."""
+    """A derivative in a module and its primal, at the sizes of the table and at small ones."""
 
     name: str
     module: str
@@ -89,7 +90,7 @@ ROWS = [
 
 
 def cameras(rng, shape):
-    """Cameras that see points about the origin: rotation, centre, focal length, principal point, distortion."""
+    """Cameras that look at points about the origin, with the 11 parameters of `project`."""
     turned = rng.uniform(0.05, 0.3, size=(*shape, 3))
     centre = rng.uniform(-0.5, 0.5, size=(*shape, 3)) + [0.0, 0.0, -4.0]
     rest = [rng.uniform(1.0, 1.5, size=(*shape, 1)), rng.normal(scale=0.1, size=(*shape, 2))]
@@ -97,7 +98,7 @@ def cameras(rng, shape):
 
 
 def inputs(row, size):
-    """What a row is given, by name in the order of the parameters, from a fixed seed."""
+    """The arguments of a row by name, in the order of the parameters, from a fixed seed."""
     rng = np.random.default_rng(7)
     n, m = size["n"], size.get("m")
     if row.value == "dot" or row.value == "added":
@@ -141,7 +142,7 @@ def as_json(given):
 
 
 def plain(library, row, size, given, length):
-    """The function of plain.cpp, to be called without arguments, and the array that it writes."""
+    """Returns the function of plain.cpp without arguments, and the array that it writes."""
     held, args = [], []
     for value in [*size.values(), *(value for name, value in given.items() if name not in size)]:
         if isinstance(value, np.ndarray):
@@ -189,7 +190,7 @@ def measured(options):
 
 
 def table(rows):
-    """Ratios of Iverson's time to that of each peer: below 1 it is faster."""
+    """Returns Iverson's time over each peer's: below 1 Iverson is faster."""
     titles = " | ".join("/ " + name for name in PEERS)
     head = f"| | paper | sizes | Iverson, ms | compiled in, ms | of the limit | {titles} | gradient / value |"
     lines = [head, "|---" * (7 + len(PEERS)) + "|"]
@@ -217,7 +218,7 @@ layers, with a batch of inputs and outputs that are weighted, since the sum of a
 exponentials stands among GradBench's tasks.
 """
 
-# Why a row is more than twice behind its best peer, on this machine or another.
+# The reason why a row takes more than twice the time of its best peer, on this machine or another.
 WHY = {
     "greatest": "the greatest is looked for one by one, with a test for NaN; NumPy looks by vectors.",
     "NNMF, exponential, rank one": "the adjoint divides three times for each entry, by hand it is once; and the compiler of"

@@ -1,10 +1,11 @@
-"""Times the way from the start of a process to its first gradient, in Iverson and JAX, in one run.
+"""Times the start of a process up to its first gradient, in Iverson and JAX, in one run.
 
     pip install -r tests/golden/requirements-jax.txt
     cargo build --release --package lang-repl
     python3 benches/start/run.py --iverson target/release/iverson        writes start.md
 
-Each is a whole process: start, text, checks, derivative, machine code, value. The least of several runs.
+Each run is a whole process: start, parsing, checks, derivative, machine code, value. A time is the
+minimum of several runs.
 """
 
 import argparse
@@ -52,7 +53,7 @@ print(jax.jit(jax.grad(peers.gmm, argnums=(3, 4, 5, 6)))(x, 1, 1.0, alpha, mu, q
 
 
 def least(command):
-    """The least time of a process in milliseconds, and what it printed."""
+    """Measures the minimum time of a process in milliseconds, and returns its output."""
     times = []
     for _ in range(RUNS):
         start = time.perf_counter()
@@ -83,7 +84,7 @@ def main():
             own, value = least([options.iverson, "run", str(folder / "main.iv")])
             other, wanted = least([sys.executable, str(folder / "main.py")])
             apart = max(abs(a - b) for a, b in zip(numbers(value), numbers(wanted), strict=True))
-            # Six digits are printed.
+            # The programs print six digits.
             if not apart < 1e-5:
                 sys.exit(f"{name}: {value} and {wanted} are {apart} apart")
             lines.append(f"| {name} | {own:.0f} | {other:.0f} | {other / own:.0f} |")

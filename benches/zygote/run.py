@@ -1,9 +1,10 @@
-"""Times the five programs of Zygote's Table 2 ("Don't Unroll Adjoint", 2018): the gradient over the value, beside the paper's.
+"""Times the programs of Table 2 of "Don't Unroll Adjoint" (Zygote, 2018): gradient over value.
 
     cargo build --release --package lang-repl
     python3 benches/zygote/run.py --iverson target/release/iverson       writes zygote.md
 
-A time is the median that `iverson bench` tells, on made-up values. The paper has no sizes; ours stand in the table.
+A time is the median that `iverson bench` prints, on generated values. The sizes are ours, because the
+paper has none.
 """
 
 import argparse

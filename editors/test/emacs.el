@@ -10,7 +10,7 @@
 (require 'flymake)
 (require 'xref)
 
-;; What goes wrong is told in a line.
+;; Report an error in one line.
 (setq backtrace-on-error-noninteractive nil)
 
 (defvar test-folder (file-name-directory (or load-file-name buffer-file-name)))
@@ -21,7 +21,7 @@
   (unless good (kill-emacs 1)))
 
 (defun wait (text test)
-  "Wait for what TEXT says until TEST gives something, which is given on."
+  "Wait for what TEXT says until TEST returns non-nil, and return that."
   (let ((end (+ (float-time) 30)) found)
     (while (and (not (setq found (ignore-errors (funcall test)))) (< (float-time) end))
       (accept-process-output nil 0.05))

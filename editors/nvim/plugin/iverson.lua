@@ -1,5 +1,5 @@
--- Defines the commands, and starts the server when a program is opened. `require('iverson').setup{...}`, called
--- before or after, changes the options.
+-- Defines the commands, and starts the server when a program opens. `require('iverson').setup{…}`,
+-- called before or after, changes the options.
 
 if vim.g.loaded_iverson then
   return

@@ -1,4 +1,4 @@
-/** The language client: starts and stops the server, and shows how it is. */
+/** The language client: starts and stops the server, and shows its state. */
 
 import * as vscode from "vscode";
 import {
@@ -32,13 +32,13 @@ export class Client implements vscode.Disposable {
   private readonly lenses = new Lenses((command, args) =>
     command === "iverson.showView" ? vscode.commands.executeCommand(command, ...args) : this.execute(command, args),
   );
-  /** Starts and stops follow each other, however fast they are asked for. */
+  /** Starts and stops run one after the other, however fast the requests come. */
   private turn: Promise<void> = Promise.resolve();
 
-  /** What the setting said when a server was looked for last. */
+  /** The value of the setting at the last search for a server. */
   private looked = "";
 
-  /** Told whenever a server has answered. */
+  /** Fires after each answer of the server. */
   readonly onStarted = this.started.event;
 
   constructor() {
@@ -46,18 +46,18 @@ export class Client implements vscode.Disposable {
     this.status.command = { command: "iverson.showOutput", title: "Output" };
   }
 
-  /** The client, where the server runs. */
+  /** The client, if the server runs. */
   get running(): LanguageClient | undefined {
     return this.client?.state === State.Running ? this.client : undefined;
   }
 
-  /** The client, once a start that is under way has ended; none where no server runs then. */
+  /** The client after a pending start; undefined if no server runs then. */
   async settled(): Promise<LanguageClient | undefined> {
     await this.turn;
     return this.running;
   }
 
-  /** Has the server run one of its commands, and says so where it cannot. */
+  /** Makes the server run one of its commands, and reports if it cannot. */
   async execute(command: string, args: unknown[]): Promise<void> {
     const running = await this.settled();
     if (running === undefined) {
@@ -73,8 +73,8 @@ export class Client implements vscode.Disposable {
   }
 
   /**
-   * Follows the setting, where it names another server than when one was looked for last: where settings come late no
-   * change of it is told. One that runs stays while there is no other.
+   * Follows the setting if it differs from the last search, because VS Code reports no settings
+   * that arrive late. A running server stays if there is no other one.
    */
   reconsider(): Promise<void> {
     return this.then(async () => {
@@ -92,7 +92,7 @@ export class Client implements vscode.Disposable {
     });
   }
 
-  /** Starts the server, after ending the one that runs. */
+  /** Starts the server, after stopping the running one. */
   restart(): Promise<void> {
     return this.then(async () => {
       await this.stopNow();
@@ -105,7 +105,7 @@ export class Client implements vscode.Disposable {
   }
 
   private then(next: () => Promise<void>): Promise<void> {
-    // What goes wrong in one turn is told, and ends there.
+    // Logs the failure of a turn, because the next turn must run anyway.
     this.turn = this.turn.then(next).catch((error: unknown) => this.output.error(text(error)));
     return this.turn;
   }
@@ -130,7 +130,7 @@ export class Client implements vscode.Disposable {
     if ("missing" in search) {
       this.output.error(search.missing);
       this.fail("No server", search.missing);
-      // Whoever builds it now starts it then; the window does not wait.
+      // A build that the user starts now also starts the server; the window does not wait.
       void offerServer(search.missing).then((built) => (built ? this.restart() : undefined));
       return;
     }

@@ -35,7 +35,7 @@ export function registerCommands(client: Client, views: Views): vscode.Disposabl
     }),
     vscode.commands.registerCommand("iverson.runDefinition", async () => {
       const here = subject();
-      // What stands in no definition, a `do` for one, runs with the file.
+      // Outside definitions, for example in a `do`, it runs the file.
       const source = here?.source ?? vscode.window.activeTextEditor?.document.uri;
       if (source !== undefined) {
         await client.execute("iverson.run", [source.toString(), here?.def ?? ""]);
@@ -64,7 +64,7 @@ export function registerCommands(client: Client, views: Views): vscode.Disposabl
   );
 }
 
-/** The definition that the cursor is in: that of the view, or the item around it. */
+/** The definition at the cursor: that of the view, or the enclosing item. */
 function subject(): { source: vscode.Uri; def: string } | undefined {
   const editor = vscode.window.activeTextEditor;
   if (editor?.document.uri.scheme === SCHEME) {
@@ -74,7 +74,7 @@ function subject(): { source: vscode.Uri; def: string } | undefined {
   return editor === undefined || def === undefined ? undefined : { source: editor.document.uri, def };
 }
 
-/** The same; says so where there is none. */
+/** Returns the same, or reports that there is none. */
 function current(): { source: vscode.Uri; def: string } | undefined {
   const here = subject();
   if (here === undefined) {
@@ -86,7 +86,7 @@ function current(): { source: vscode.Uri; def: string } | undefined {
 const ITEM = /^(?:\s*(?:def|type|import|do)(?![\p{L}\p{N}_'])|let(?![\p{L}\p{N}_'])|\s*(?:derivative|adjoint)\s+[\p{L}_])/u;
 const DEFINITION = /^\s*(?:def|derivative|adjoint)\s+([\p{L}_][\p{L}\p{N}\p{M}_']*)\s*\(/u;
 
-/** An item starts at a word that is first on its line; the lines of documentation belong to what they stand above. */
+/** An item starts at a word in the first column; documentation belongs to the item below it. */
 function definitionAt(document: vscode.TextDocument, at: number): string | undefined {
   let line = at;
   while (line + 1 < document.lineCount && document.lineAt(line).text.trimStart().startsWith("--|")) {

@@ -1,9 +1,9 @@
-/** What is offered while a program is written. */
+/** Completion while the user types. */
 
 import * as vscode from "vscode";
 import type { CompletionMiddleware } from "vscode-languageclient/node";
 
-/** The name of an argument, `wrt: `, is followed by what it may be: that is offered at once. */
+/** After the name of an argument, `wrt: `, its possible values are offered at once. */
 export const completion: CompletionMiddleware = {
   provideCompletionItem: async (document, position, context, token, next) => {
     const found = await next(document, position, context, token);

@@ -1,4 +1,4 @@
-/** Where VS Code begins and ends the extension. */
+/** The entry points by which VS Code starts and stops the extension. */
 
 import * as vscode from "vscode";
 
@@ -21,7 +21,7 @@ export function activate(context: vscode.ExtensionContext): void {
     vscode.workspace.onDidChangeConfiguration(() => own.reconsider()),
     vscode.workspace.onDidGrantWorkspaceTrust(() => (own.running ? undefined : own.restart())),
   );
-  // Commands and views are there at once, and wait for the server themselves.
+  // Commands and views register at once, and wait for the server themselves.
   void own.restart();
 }
 

@@ -3,12 +3,12 @@
 import * as vscode from "vscode";
 import type { CodeLensMiddleware } from "vscode-languageclient/node";
 
-/** Does what a lens says. */
+/** Runs the command of a lens. */
 type Run = (command: string, args: unknown[]) => Thenable<unknown> | undefined;
 
 /**
- * Gives each lens a command of its own, without arguments. VS Code forgets arguments when the lenses are asked for again,
- * and for a moment it still shows those from before: who clicks on one then is told that there is no such command.
+ * Gives each lens a command of its own, without arguments. VS Code drops arguments when it requests
+ * lenses again, but briefly shows the old ones. A click on one would report a missing command.
  */
 export class Lenses implements vscode.Disposable {
   private readonly known = new Map<string, { id: string; registered: vscode.Disposable }>();
@@ -36,7 +36,7 @@ export class Lenses implements vscode.Disposable {
     return lens;
   }
 
-  /** The same for the same command, however often it is asked for. */
+  /** Returns the same name for the same command, however often VS Code requests it. */
   private id(command: string, args: unknown[]): string {
     const key = JSON.stringify([command, args]);
     let known = this.known.get(key);

@@ -1,4 +1,4 @@
-/** What is selected in a view stands out where it comes from in the program, and the other way round. */
+/** Highlights the origin of a view's selection in the program, and vice versa. */
 
 import * as vscode from "vscode";
 
@@ -38,7 +38,7 @@ export class Links implements vscode.Disposable {
     }
   }
 
-  /** `moved`: the user has just selected something, so what it leads to is brought into sight. */
+  /** `moved`: the user has just selected something, so the linked lines scroll into view. */
   private follow(editor: vscode.TextEditor, moved: boolean): void {
     if (editor.document.uri.scheme === SCHEME) {
       this.toSource(editor, moved);

@@ -1,20 +1,20 @@
-/** What the server tells the user: in a notification, and in an output, which has room for all of it. */
+/** Messages of the server: a notification, and an output channel with room for the whole text. */
 
 import * as vscode from "vscode";
 import { MessageType, type ShowMessageParams } from "vscode-languageclient/node";
 
-/** A notification is one line that wraps, and VS Code leaves out what is beyond a thousand characters. */
+/** A notification is one wrapped line, and VS Code cuts it at a thousand characters. */
 const ROOM = 300;
 
-/** What has more lines, a plot or a matrix, cannot be read as one. */
+/** A text with more lines, such as a plot or a matrix, is unreadable as one line. */
 const LINES = 3;
 
-/** So long, in milliseconds, what was told may take to stand in the output. */
+/** The longest time, in milliseconds, until a message appears in the output channel. */
 const SOON = 5000;
 
 const RESULTS = "Iverson Results";
 
-/** The setting of the limit that has ended what is told of. */
+/** The setting of the limit that ended the evaluation in the message. */
 const LIMIT = /, the limit that `(iverson\.[a-z.]+)` sets$/u;
 
 export class Messages implements vscode.Disposable {
@@ -23,21 +23,21 @@ export class Messages implements vscode.Disposable {
 
   tell({ type, message }: ShowMessageParams): void {
     const limit = LIMIT.exec(message)?.[1];
-    // Of what is told next the end is shown, or its own beginning.
+    // The next message scrolls to its end, or to its own beginning.
     this.follows?.dispose();
     this.output.appendLine(message);
     const { text, whole } = fitting(message);
     const long = message.length > ROOM || message.trim().split("\n").length > LINES;
     if (long) {
       this.show(message);
-      // A mistake is told here too.
+      // An error also gets a notification.
       if (type !== MessageType.Error && type !== MessageType.Warning) {
         return;
       }
     }
     const all = "Show All";
     const settings = "Open the Settings";
-    // With a button VS Code shows all lines of a notification.
+    // VS Code shows all lines of a notification that has a button.
     const choices = limit !== undefined ? [settings] : whole || long ? [] : [all];
     const shown =
       type === MessageType.Error
@@ -59,7 +59,7 @@ export class Messages implements vscode.Disposable {
     this.output.dispose();
   }
 
-  /** Opens the output below at the beginning of what was told; VS Code shows its end. The program keeps the cursor. */
+  /** Opens the output below at the start of the message, because VS Code shows its end. */
   private show(message: string): void {
     this.follows?.dispose();
     const reveal = (): void => {
@@ -88,7 +88,7 @@ export class Messages implements vscode.Disposable {
   }
 }
 
-/** Lines as one: what goes on with the line before, as the rows of a value do, follows it, and sentences are kept apart. */
+/** Joins lines: indented lines, such as rows of a value, follow directly, others as sentences. */
 function joined(message: string): string {
   const one = message.replace(/(.?)[ \t]*\n(\s*)/gu, (_, last: string, indent: string) =>
     indent !== "" || /[,([{=]/u.test(last) ? `${last} ` : `${last} · `,
@@ -96,13 +96,13 @@ function joined(message: string): string {
   return one.replace(/\s+/gu, " ");
 }
 
-/** What of a message a notification has room for. */
+/** Cuts a message to the size of a notification. */
 function fitting(message: string): { text: string; whole: boolean } {
   if (message.length <= ROOM && !message.trim().includes("\n")) {
     return { text: message, whole: true };
   }
   const line = joined(message.trim());
-  // No character is cut in two.
+  // The cut never splits a character.
   const beginning = [...line.slice(0, ROOM)].slice(0, -1).join("");
   return { text: line.length <= ROOM ? line : `${beginning}…`, whole: false };
 }

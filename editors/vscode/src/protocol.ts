@@ -1,8 +1,8 @@
-/** What server and extension say to each other beyond the language server protocol. */
+/** The messages of server and extension beyond the language server protocol. */
 
 import { NotificationType, type Range, RequestType } from "vscode-languageclient/node";
 
-/** The forms that a definition can be seen in. */
+/** The forms of a definition that views can show. */
 export type Stage = "adjoint" | "forward" | "ssa" | "core" | "lifted" | "pairs" | "pushed" | "cost";
 
 export interface ViewParams {
@@ -15,11 +15,11 @@ export interface View {
   text: string;
   language: "iverson" | "iverson-form";
   note?: string;
-  /** For lines of the text, what they come from in the program. */
+  /** The origins in the program of lines of the text. */
   lines: { line: number; origins: Range[] }[];
 }
 
 export const viewRequest = new RequestType<ViewParams, View, void>("iverson/view");
 
-/** The views of a document may be others now. */
+/** The views of a document may have changed. */
 export const viewsChanged = new NotificationType<{ uri: string }>("iverson/viewsChanged");

@@ -1,16 +1,16 @@
-/** What the server evaluates, and in sight a way to stop it: an item of the status bar, a button above the program. */
+/** Running evaluations, and two ways to stop them: a status bar item and a button in the editor. */
 
 import * as vscode from "vscode";
 
-/** What ends sooner, in milliseconds, shows nothing. */
+/** Evaluations that end sooner than this, in milliseconds, show nothing. */
 const SOON = 300;
 
-/** The commands of the server that evaluate; they are answered when that has ended. */
+/** The commands that evaluate; their answer arrives at the end of the evaluation. */
 const EVALUATES = new Set(["iverson.run", "iverson.evaluate"]);
 
 export class Running implements vscode.Disposable {
   private readonly item = vscode.window.createStatusBarItem("iverson.running", vscode.StatusBarAlignment.Left);
-  /** How many are in sight: one that takes the place of another begins before that has ended. */
+  /** The number of visible items: an evaluation may start before its predecessor has ended. */
   private count = 0;
 
   constructor() {
@@ -20,7 +20,7 @@ export class Running implements vscode.Disposable {
     this.item.command = "iverson.stopRun";
   }
 
-  /** Waits for a command of the server; while it evaluates it can be stopped. */
+  /** Waits for a command of the server; the user can stop it while it evaluates. */
   async during<T>(command: string, answered: Promise<T>): Promise<T> {
     if (!EVALUATES.has(command)) {
       return answered;

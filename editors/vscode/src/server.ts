@@ -1,4 +1,4 @@
-/** Finds the language server, and offers to build it where there is none. */
+/** Finds the language server, and offers to build it if it is missing. */
 
 import * as fs from "node:fs";
 import * as os from "node:os";
@@ -9,15 +9,15 @@ const NAME = process.platform === "win32" ? "iverson-lsp.exe" : "iverson-lsp";
 
 const PATH_SETTING = "iverson.server.path";
 
-/** A server, or what to tell whoever looks for it. */
+/** A server, or a message for the user who needs one. */
 export type Search = { found: string; from: string } | { missing: string };
 
-/** What the setting says. */
+/** Returns the value of the setting. */
 export function setting(): string {
   return vscode.workspace.getConfiguration("iverson").get<string>("server.path", "").trim();
 }
 
-/** Looks at the setting, the `PATH`, cargo's folder, and the workspace's builds, in this order. */
+/** Searches the setting, the `PATH`, cargo's folder, and the workspace's builds, in this order. */
 export function findServer(): Search {
   const set = setting();
   if (set !== "") {
@@ -37,7 +37,7 @@ export function findServer(): Search {
   if (isProgram(installed)) {
     return { found: installed, from: "cargo's folder" };
   }
-  // What a folder brings along runs only where the user trusts it.
+  // A program in a workspace runs only if the user trusts the workspace.
   if (vscode.workspace.isTrusted) {
     for (const folder of folders()) {
       for (const profile of ["release", "debug"]) {
@@ -57,7 +57,7 @@ export function findServer(): Search {
   };
 }
 
-/** Tells that there is no server, and what can be done. True when there may be one now. */
+/** Reports that the server is missing and suggests a fix. Returns true if it may exist now. */
 export async function offerServer(message: string): Promise<boolean> {
   const build = "Build It";
   const settings = "Open the Settings";
@@ -67,7 +67,7 @@ export async function offerServer(message: string): Promise<boolean> {
     return buildServer();
   }
   if (choice === settings) {
-    // That of the machine is among its own settings alone, where the window is a remote one.
+    // In a remote window, only the settings of the machine hold its path.
     const [page, query] =
       vscode.env.remoteName === undefined ? ["openSettings", PATH_SETTING] : ["openRemoteSettings", { query: PATH_SETTING }];
     await vscode.commands.executeCommand(`workbench.action.${page}`, query);
@@ -75,18 +75,18 @@ export async function offerServer(message: string): Promise<boolean> {
   return false;
 }
 
-/** Builds the server of the workspace, and `iverson`, which evaluates for it. True when both are built. */
+/** Builds the workspace's server and its evaluator `iverson`. Returns true if both succeed. */
 export async function buildServer(): Promise<boolean> {
   const folder = project();
   if (folder === undefined) {
     void vscode.window.showErrorMessage("Iverson: no workspace folder contains lang-lsp/Cargo.toml.");
     return false;
   }
-  // What evaluates is a program of its own.
+  // The evaluator is a separate program.
   return (await install(folder, "lang-lsp")) && (await install(folder, "lang-repl"));
 }
 
-/** Builds a package in a terminal. True when it is built. */
+/** Builds a package in a terminal. Returns true if the build succeeds. */
 async function install(folder: string, part: string): Promise<boolean> {
   const command = new vscode.ShellExecution("cargo", ["install", "--locked", "--path", part], { cwd: folder });
   const task = new vscode.Task({ type: "iverson", part }, vscode.TaskScope.Workspace, `build ${part}`, "Iverson", command);

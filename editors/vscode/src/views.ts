@@ -8,7 +8,7 @@ import { type View, viewRequest, viewsChanged } from "./protocol";
 
 export const SCHEME = "iverson-view";
 
-/** What a view shows. */
+/** The content of a view. */
 export interface Subject {
   source: vscode.Uri;
   def: string;
@@ -32,20 +32,20 @@ export function subjectOf(uri: vscode.Uri): Subject | undefined {
 interface Shown {
   text: string;
   language: string;
-  /** What to say above it. */
+  /** The note above the text. */
   note: string | undefined;
-  /** Is it what was told in place of a view? */
+  /** Whether the text is an error message in place of a view. */
   failed?: boolean;
   lines: ReadonlyMap<number, vscode.Range[]>;
 }
 
-/** Files that are only read: such documents VS Code opens again after a window was loaded anew, which it does of no others. */
+/** Read-only files, because VS Code restores only such documents after a window reload. */
 export class Views implements vscode.FileSystemProvider, vscode.CodeLensProvider, vscode.Disposable {
-  /** The views that are followed. */
+  /** The views that follow their programs. */
   private readonly shown = new Map<string, Shown>();
-  /** How often each was asked for. */
+  /** The number of requests for each view. */
   private readonly asked = new Map<string, number>();
-  /** Texts are told apart by their times. */
+  /** The time distinguishes versions of a text. */
   private time = Date.now();
   private readonly changed = new vscode.EventEmitter<vscode.FileChangeEvent[]>();
   private readonly fresh = new vscode.EventEmitter<vscode.Uri>();
@@ -54,7 +54,7 @@ export class Views implements vscode.FileSystemProvider, vscode.CodeLensProvider
 
   readonly onDidChangeFile = this.changed.event;
   readonly onDidChangeCodeLenses = this.lenses.event;
-  /** Told when the text of a view, or what it comes from, is another. */
+  /** Fires when the text of a view, or its origin, changes. */
   readonly onDidRefresh = this.fresh.event;
 
   constructor(private readonly client: Client) {
@@ -71,7 +71,7 @@ export class Views implements vscode.FileSystemProvider, vscode.CodeLensProvider
     ];
   }
 
-  /** Opens a view beside the program; the program keeps the cursor. */
+  /** Opens a view beside the program; the cursor stays in the program. */
   async show(subject: Subject): Promise<void> {
     const uri = viewUri(subject);
     if (this.shown.has(uri.toString())) {
@@ -87,12 +87,12 @@ export class Views implements vscode.FileSystemProvider, vscode.CodeLensProvider
     await this.colour(document);
   }
 
-  /** What the line of a view comes from. */
+  /** Returns the origin of a line of a view. */
   origins(view: vscode.Uri, line: number): vscode.Range[] {
     return this.shown.get(view.toString())?.lines.get(line) ?? [];
   }
 
-  /** The lines of a view that have origins. */
+  /** Returns the lines of a view that have origins. */
   lines(view: vscode.Uri): Iterable<[number, vscode.Range[]]> {
     return this.shown.get(view.toString())?.lines ?? [];
   }
@@ -107,7 +107,7 @@ export class Views implements vscode.FileSystemProvider, vscode.CodeLensProvider
     return new TextEncoder().encode(text);
   }
 
-  /** What changes is told of all views that are open. */
+  /** Does nothing, because all open views get their changes. */
   watch(): vscode.Disposable {
     return new vscode.Disposable(() => undefined);
   }
@@ -132,13 +132,13 @@ export class Views implements vscode.FileSystemProvider, vscode.CodeLensProvider
     throw vscode.FileSystemError.NoPermissions();
   }
 
-  /** Asks the server for a view, once it has started. */
+  /** Requests a view from the server, once it has started. */
   private async ask(uri: vscode.Uri): Promise<Shown> {
     const key = uri.toString();
     const turn = (this.asked.get(key) ?? 0) + 1;
     this.asked.set(key, turn);
     const answer = await this.answer(uri);
-    // What was asked later is newer.
+    // A later request has a newer answer.
     if (this.asked.get(key) === turn || !this.shown.has(key)) {
       this.shown.set(key, answer);
     }
@@ -158,15 +158,15 @@ export class Views implements vscode.FileSystemProvider, vscode.CodeLensProvider
     }
     const { source, def, stage } = subject;
     try {
-      // The server knows the programs that are open; this one may be a tab that nobody has looked at yet.
+      // The server knows only open programs; the user may not have visited the tab of this one.
       await vscode.workspace.openTextDocument(source);
       const asked = { uri: client.code2ProtocolConverter.asUri(source), def, stage };
       const shown = read(client, await client.sendRequest(viewRequest, asked));
-      // The words of a cost are no code.
+      // The text of a cost is prose, not code.
       return stage === "cost" ? { ...shown, language: "iverson-text" } : shown;
     } catch (error) {
       const message = error instanceof Error ? error.message : String(error);
-      // While the program is broken the view stays as it was, and says so; nothing jumps.
+      // If the program has errors, the view keeps its text and reports that; nothing jumps.
       return before === undefined || before.failed === true
         ? instead(`-- ${message.replace(/\n/gu, "\n-- ")}\n`)
         : { ...before, note: `outdated: ${message}`, lines: new Map() };
@@ -200,7 +200,7 @@ export class Views implements vscode.FileSystemProvider, vscode.CodeLensProvider
       const source = client.protocol2CodeConverter.asUri(uri).toString();
       this.refreshAll((subject) => subject.source.toString() === source);
     });
-    // What was asked of the server before is asked again.
+    // A restarted server must answer all requests again.
     this.refreshAll(() => true);
   }
 
@@ -209,7 +209,7 @@ export class Views implements vscode.FileSystemProvider, vscode.CodeLensProvider
       const uri = vscode.Uri.parse(key);
       const subject = subjectOf(uri);
       if (opened(uri) === undefined) {
-        // Who opens it asks for it.
+        // The document requests its text when it opens.
         this.shown.delete(key);
       } else if (subject !== undefined && concerned(subject)) {
         void this.refresh(uri);
@@ -217,7 +217,7 @@ export class Views implements vscode.FileSystemProvider, vscode.CodeLensProvider
     }
   }
 
-  /** Asks again for a view that is open. */
+  /** Refreshes an open view. */
   private async refresh(uri: vscode.Uri): Promise<void> {
     const { text } = await this.ask(uri);
     const document = opened(uri);
@@ -232,14 +232,14 @@ export class Views implements vscode.FileSystemProvider, vscode.CodeLensProvider
     }
   }
 
-  /** It may have changed between being read and being open. */
+  /** The text may have changed between read and open. */
   private opened(document: vscode.TextDocument): void {
     if (document.uri.scheme === SCHEME) {
       void this.refresh(document.uri);
     }
   }
 
-  /** A view has its text now. */
+  /** Reports that a view has its text. */
   private told(document: vscode.TextDocument): void {
     if (document.uri.scheme === SCHEME) {
       this.fresh.fire(document.uri);

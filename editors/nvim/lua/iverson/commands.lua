@@ -7,7 +7,7 @@ local server = require('iverson.server')
 local snippets = require('iverson.snippets')
 local views = require('iverson.views')
 
---- The name that a line defines, or gives a rule for.
+--- Returns the name that a line defines or has a rule for.
 local function defined(line)
   for _, word in ipairs({ 'def', 'derivative', 'adjoint' }) do
     local name = line:match('^%s*' .. word .. "%s+([%w_'\128-\255]+)%s*%(")
@@ -17,13 +17,13 @@ local function defined(line)
   end
 end
 
---- Does a line begin an item?
+--- Whether a line begins an item.
 local function begins(line)
   local word = line:match('^%s*(%a+)%f[^%w_]')
   return word == 'def' or word == 'type' or word == 'import' or word == 'do' or line:match('^let%f[^%w_]') ~= nil
 end
 
---- The definition that line `at`, from 0, is in. Documentation belongs to what it stands above.
+--- Returns the definition around line `at`, from 0. Documentation belongs to the item below it.
 function M.definition_at(buffer, at)
   local lines = vim.api.nvim_buf_get_lines(buffer, 0, -1, false)
   local number = at + 1
@@ -38,7 +38,7 @@ function M.definition_at(buffer, at)
   end
 end
 
---- The program and the definition that a command is about, if there is one.
+--- Returns the program and the definition that a command is about, if any.
 local function about(name)
   local buffer = vim.api.nvim_get_current_buf()
   local view = views.subject(buffer)
@@ -51,7 +51,7 @@ local function about(name)
   return buffer, name
 end
 
---- The same; says so where there is none.
+--- Returns the same, or reports that there is none.
 local function subject(name)
   local buffer, def = about(name)
   if def == nil then
@@ -87,7 +87,7 @@ function M.define()
     end, vim.tbl_extend('force', { desc = 'Show the ' .. stage .. ' of a definition beside it' }, one))
   end
   command('IversonRun', function(given)
-    -- What stands in no definition, a `do` for one, runs with the file.
+    -- Outside definitions, for example in a `do`, it runs the file.
     local buffer, def = about(given.args)
     server.execute(buffer, 'iverson.run', { vim.uri_from_bufnr(buffer), def or '' })
   end, vim.tbl_extend('force', { desc = 'Run a definition' }, one))
@@ -105,7 +105,7 @@ function M.define()
     local view = views.subject(buffer)
     server.execute(view and view.source or buffer, 'iverson.stop', {})
   end, { desc = 'Stop what runs' })
-  -- Lenses name the same commands.
+  -- Lenses refer to the same commands.
   for _, evaluates in ipairs({ 'iverson.run', 'iverson.evaluate' }) do
     vim.lsp.commands[evaluates] = function(lens)
       server.execute(vim.uri_to_bufnr(lens.arguments[1]), evaluates, lens.arguments)

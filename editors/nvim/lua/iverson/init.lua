@@ -1,4 +1,4 @@
---- Iverson: the options, and how the server is started by the Neovim at hand.
+--- Options, and the start of the server by the version of Neovim.
 
 local M = {}
 
@@ -7,15 +7,15 @@ local messages = require('iverson.messages')
 local server = require('iverson.server')
 local views = require('iverson.views')
 
---- What `setup` can change.
+--- The options of `setup`.
 M.options = {
-  --- The server and its arguments; nil: it is looked for.
+  --- The command of the server and its arguments; nil searches for it.
   cmd = nil,
-  --- Show inlay hints in programs, where this Neovim can.
+  --- Show inlay hints in programs, if this Neovim can.
   inlay_hints = true,
   --- Show lenses in programs, and keep them current.
   lenses = true,
-  --- Settings of the server, those of the book's page on editors: `{ hints = { cost = true } }`.
+  --- Settings of the server, as in the book's page on editors: `{ hints = { cost = true } }`.
   settings = {},
   --- Called with the client and the buffer.
   on_attach = nil,
@@ -43,7 +43,7 @@ local function config()
   return {
     name = 'iverson',
     capabilities = capabilities,
-    -- Neovim 0.7 tells of settings in no other way.
+    -- Neovim 0.7 has no other way to send settings.
     init_options = { views = true, iverson = next(M.options.settings) and M.options.settings or vim.empty_dict() },
     settings = { iverson = M.options.settings },
     handlers = {
@@ -62,7 +62,7 @@ local function config()
   }
 end
 
---- Neovim 0.11 and later start the server themselves.
+--- Registers the server with Neovim 0.11 and later, which start it themselves.
 local function enable()
   local own = config()
   local cmd = M.options.cmd or server.find(vim.fn.getcwd())
@@ -75,7 +75,7 @@ local function enable()
   vim.lsp.config('iverson', own)
   vim.lsp.enable('iverson')
   if vim.v.vim_did_enter == 0 then
-    -- Neovim looks at the programs that are open already only after its start: at that of its command line.
+    -- Neovim handles already open programs only after its start, when it runs its command line.
     vim.api.nvim_create_autocmd('VimEnter', {
       once = true,
       callback = function()
@@ -111,7 +111,7 @@ end
 local enabled = false
 
 local function on_filetype(buffer)
-  -- A view is no program: it has no file.
+  -- A view is not a program, because it has no file.
   if vim.api.nvim_buf_get_option(buffer, 'buftype') ~= '' then
     return
   end
@@ -126,13 +126,13 @@ local function on_filetype(buffer)
   end
 end
 
---- Changes options. Servers that run already keep theirs until `:IversonRestart`.
+--- Changes options. Running servers keep theirs until `:IversonRestart`.
 function M.setup(options)
   M.options = vim.tbl_deep_extend('force', M.options, options or {})
   enabled = false
 end
 
---- Ends the server and starts it anew, with the options as they are now.
+--- Stops the server and starts it again with the current options.
 function M.restart()
   local ids = vim.tbl_map(function(client)
     return client.id
@@ -160,7 +160,7 @@ function M.restart()
   again(100)
 end
 
---- Called once, by the plugin.
+--- The plugin calls this once.
 function M.start()
   require('iverson.commands').define()
   views.define()

@@ -1,5 +1,5 @@
---- Lenses: what stands above a definition, kept current. They are drawn above it, where Neovim's own stand at the end
---- of the line; `vim.lsp.codelens.run()` runs them all the same.
+--- Lenses above definitions, kept current. The plugin draws them itself, because Neovim's lenses
+--- are at the end of the line; `vim.lsp.codelens.run()` runs them all the same.
 
 local M = {}
 
@@ -7,7 +7,7 @@ local server = require('iverson.server')
 
 local space = vim.api.nvim_create_namespace('iverson_lenses')
 
---- The programs with lenses, and how often each was asked for.
+--- The programs with lenses, and the number of requests for each.
 local buffers = {}
 
 local function draw(buffer, lenses)
@@ -33,14 +33,14 @@ local function draw(buffer, lenses)
       if row > 0 then
         vim.api.nvim_buf_set_extmark(buffer, space, row, 0, { virt_lines = { chunks }, virt_lines_above = true })
       else
-        -- Above the first line there is no room.
+        -- The first line has no room above it.
         vim.api.nvim_buf_set_extmark(buffer, space, 0, 0, { virt_text = chunks })
       end
     end
   end
 end
 
---- Asks for what a lens says where the server has left that open.
+--- Resolves a lens whose title the server has left open.
 local function resolve(buffer, lenses, done)
   local open = 1
   local function one()
@@ -73,7 +73,7 @@ local function refresh(buffer)
       return
     end
     resolve(buffer, lenses, function()
-      -- What was asked later is newer.
+      -- A later request has a newer answer.
       if buffers[buffer] == turn and vim.api.nvim_buf_is_loaded(buffer) then
         vim.lsp.codelens.save(lenses, buffer, client.id)
         draw(buffer, lenses)
@@ -82,7 +82,7 @@ local function refresh(buffer)
   end)
 end
 
---- Asks again for the lenses of all programs.
+--- Refreshes the lenses of all programs.
 function M.refresh()
   for buffer in pairs(buffers) do
     if vim.api.nvim_buf_is_loaded(buffer) then

@@ -1,14 +1,14 @@
---- What the server tells: in one line where there is room for it, else in a window below. No prompt asks to be answered.
+--- Messages of the server: in one line if it fits, else in a window below, without a prompt.
 
 local M = {}
 
 local levels = { vim.log.levels.ERROR, vim.log.levels.WARN }
 
---- The buffer of the window below, and what was told last.
+--- The buffer of the window below, and the last message.
 local buffer
 local last
 
---- The most lines of that window, on a screen that is not twice as tall.
+--- The largest height of that window, on screens that are at least twice as tall.
 local TALLEST = 12
 
 local function fill(lines)
@@ -23,7 +23,7 @@ local function fill(lines)
   vim.api.nvim_buf_set_option(buffer, 'modifiable', false)
 end
 
---- The window below, where it is open.
+--- Returns the window below, if it is open.
 local function below()
   for _, window in ipairs(vim.api.nvim_tabpage_list_wins(0)) do
     if vim.api.nvim_win_get_buf(window) == buffer then
@@ -32,7 +32,7 @@ local function below()
   end
 end
 
---- How many lines of the screen these take: a value is one line, however long.
+--- Counts the screen lines of these lines, because a value may be one very long line.
 local function height(lines)
   local rows = 0
   for _, line in ipairs(lines) do
@@ -41,7 +41,7 @@ local function height(lines)
   return math.min(rows, math.max(TALLEST, math.floor(vim.o.lines / 2)))
 end
 
---- Shows all of a text below; the cursor stays where it is.
+--- Shows a whole text below; the cursor stays.
 local function open(text)
   local lines = vim.split(text, '\n')
   fill(lines)
@@ -60,34 +60,34 @@ local function open(text)
   vim.api.nvim_win_set_cursor(window, { 1, 0 })
 end
 
---- Tells a text in the one line that messages have; what has no room there is left out.
+--- Shows a text in the message line, cut to its width.
 local function echo(text, kind)
   local line = text:gsub('%s*\n.*', ' …')
   while vim.fn.strdisplaywidth(line) > vim.v.echospace do
     line = vim.fn.strcharpart(line, 0, math.min(vim.fn.strchars(line) - 2, vim.v.echospace)) .. '…'
   end
-  -- What stands there already makes way for it.
+  -- The existing text there gives way.
   vim.cmd('redraw')
   vim.notify(line, levels[kind] or vim.log.levels.INFO)
 end
 
---- Tells a message of a type of the protocol: 1 is an error, 2 a warning.
+--- Shows a message with a type of the protocol: 1 is an error, 2 a warning.
 function M.tell(message, kind)
   last = message:gsub('%s+$', '')
   local line = 'Iverson: ' .. last
   local fits = vim.o.cmdheight > 0 and not line:find('\n', 1, true) and vim.fn.strdisplaywidth(line) <= vim.v.echospace
-  -- Where another window cannot be opened, as from the window of the command line, the beginning has to do.
+  -- If no other window can open, as from the command-line window, show the beginning.
   if (fits and below() == nil) or not pcall(open, last) then
     echo(line, kind)
   end
 end
 
---- Says what goes on; it is no result.
+--- Shows a note on progress, which is not a result.
 function M.note(text)
   echo('Iverson: ' .. text, 3)
 end
 
---- Shows what was told last, all of it.
+--- Shows the whole last message.
 function M.again()
   if last == nil then
     vim.notify('Iverson: nothing was told yet.')

@@ -1,10 +1,10 @@
---- Finds the language server, and speaks to it.
+--- Finds the language server, and communicates with it.
 
 local M = {}
 
 local messages = require('iverson.messages')
 
---- The folder that a file belongs to: that of the repository, else its own.
+--- Returns the folder of a file: that of its repository, else its own.
 function M.root(file)
   local folder = vim.fn.fnamemodify(file ~= '' and file or vim.fn.getcwd() .. '/x', ':p:h')
   local git = vim.fn.finddir('.git', vim.fn.escape(folder, ' ,;') .. ';')
@@ -14,7 +14,7 @@ function M.root(file)
   return git ~= '' and vim.fn.fnamemodify(git, ':p:h:s?/\\.git/*$??') or folder
 end
 
---- The server as a command: of the PATH, of cargo's folder, of the builds in `folder`.
+--- Returns the command of the server: from the PATH, cargo's folder, or the builds in `folder`.
 function M.find(folder)
   local places = {
     vim.fn.exepath('iverson-lsp'),
@@ -31,7 +31,7 @@ end
 
 local told = false
 
---- The checkout of the language: that which this plugin is in, else the folder at hand if it is one.
+--- Returns the checkout of the language: that of this plugin, else the current folder if it is one.
 local function project()
   local own = vim.fn.fnamemodify(debug.getinfo(1, 'S').source:sub(2), ':p:h:h:h:h:h')
   for _, folder in ipairs({ own, vim.fn.getcwd() }) do
@@ -41,7 +41,7 @@ local function project()
   end
 end
 
---- Says, once, that there is no server, and what can be done.
+--- Reports once that the server is missing, and suggests a fix.
 function M.tell_missing()
   if not told then
     told = true
@@ -54,7 +54,7 @@ function M.tell_missing()
   end
 end
 
---- Builds the server, and `iverson`, which evaluates for it, in a window below; then does `after`.
+--- Builds the server and its evaluator `iverson` in a window below; then calls `after`.
 function M.build(after)
   local folder = project()
   if folder == nil then
@@ -75,7 +75,7 @@ function M.build(after)
         if code ~= 0 then
           return vim.notify('Iverson: ' .. part .. ' cannot be built.', vim.log.levels.ERROR)
         end
-        -- Nobody reads on in what is built.
+        -- A successful build needs no output.
         if vim.api.nvim_buf_is_valid(buffer) then
           vim.api.nvim_buf_delete(buffer, { force = true })
         end
@@ -99,7 +99,7 @@ function M.build(after)
   build(1)
 end
 
---- The clients of ours that run; of those of `buffer` if it is given.
+--- Returns the running clients of the plugin, or those of `buffer`.
 function M.clients(buffer)
   local all
   if vim.lsp.get_clients then
@@ -116,7 +116,7 @@ function M.clients(buffer)
   return own
 end
 
---- Asks the server of `buffer`. Says so where there is none; else gives true.
+--- Sends a request to the server of `buffer`. Returns true, or reports that the server is missing.
 function M.request(buffer, method, params, answer)
   local client = M.clients(buffer)[1]
   if client == nil then
@@ -138,13 +138,13 @@ function M.request(buffer, method, params, answer)
   return true
 end
 
---- What evaluates for so long, in milliseconds, is told of.
+--- An evaluation that takes this long, in milliseconds, gets a note.
 local LONG = 1000
 
---- The commands that evaluate; they are answered when that has ended.
+--- The commands that evaluate; their answer arrives at the end of the evaluation.
 local evaluates = { ['iverson.run'] = true, ['iverson.evaluate'] = true }
 
---- Has the server run one of its commands.
+--- Makes the server run one of its commands.
 function M.execute(buffer, command, arguments)
   local ended = not evaluates[command]
   local asked = M.request(buffer, 'workspace/executeCommand', { command = command, arguments = arguments }, function(error)

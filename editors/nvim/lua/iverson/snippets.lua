@@ -1,8 +1,8 @@
---- Snippets: those of `snippets/iverson.json`, where plugins for snippets look for them, and a command that puts one in.
+--- Snippets from `snippets/iverson.json`, where snippet plugins look, and a command to insert one.
 
 local M = {}
 
---- The bodies by what stands for them, in the order of the file's names.
+--- The snippet bodies by prefix, in the order of the names in the file.
 local function all()
   local file = vim.api.nvim_get_runtime_file('snippets/iverson.json', false)[1]
   local found = {}
@@ -13,7 +13,7 @@ local function all()
   return found
 end
 
---- What snippets there are whose names begin so.
+--- Returns the snippets whose names have this prefix.
 function M.names(beginning)
   local names = vim.tbl_filter(function(name)
     return vim.startswith(name, beginning)
@@ -22,14 +22,14 @@ function M.names(beginning)
   return names
 end
 
---- Without places to fill in, and where the cursor goes.
+--- Returns the body without placeholders, and the position of the cursor.
 local function plain(body)
   body = body:gsub('%${%d+:([^}]*)}', '%1')
   local before = body:find('$0', 1, true)
   return (body:gsub('%$0', '')), before and before - 1 or #body
 end
 
---- Puts the snippet of that name in at the cursor.
+--- Inserts the snippet of that name at the cursor.
 function M.insert(name)
   local body = all()[name]
   if body == nil then

@@ -1,5 +1,5 @@
---- Derived forms of definitions in buffers beside the program. They follow its edits, and a line stands out with what
---- it comes from, in both directions.
+--- Derived forms of definitions in buffers beside the program. They follow its edits. A line and
+--- its origin are highlighted together, in both directions.
 
 local M = {}
 
@@ -8,10 +8,10 @@ local server = require('iverson.server')
 local marks = vim.api.nvim_create_namespace('iverson_origins')
 local notes = vim.api.nvim_create_namespace('iverson_notes')
 
---- The views that are open, by buffer: `{ source, def, stage, lines, encoding, asked }`.
+--- The open views, by buffer: `{ source, def, stage, lines, encoding, asked }`.
 local shown = {}
 
---- The byte in `line`, a text, of a position that counts in the client's units.
+--- Returns the byte offset in the text `line` of a position in the client's units.
 local function byte(line, character, encoding)
   if encoding == 'utf-8' then
     return math.min(character, #line)
@@ -25,7 +25,7 @@ local function byte(line, character, encoding)
   return good and at or #line
 end
 
---- The place of a range in bytes: first line and byte, last line and byte.
+--- Returns a range in bytes: first line and byte, last line and byte.
 local function place(buffer, range, encoding)
   local function at(position)
     local text = vim.api.nvim_buf_get_lines(buffer, position.line, position.line + 1, false)[1]
@@ -52,7 +52,7 @@ local function mark(buffer, row, column, last, stop)
   end
 end
 
---- The windows of this tab that show the buffer scroll to the first of `rows` unless one of them is in sight.
+--- Scrolls the windows of this tab that show the buffer to the first of `rows`, if none is visible.
 local function into_sight(buffer, rows)
   for _, window in ipairs(vim.api.nvim_tabpage_list_wins(0)) do
     if vim.api.nvim_win_get_buf(window) == buffer and window ~= vim.api.nvim_get_current_win() and rows[1] then
@@ -68,7 +68,7 @@ local function into_sight(buffer, rows)
   end
 end
 
---- From a line of a view to the program.
+--- Highlights the origin in the program of a line of a view.
 local function to_source(view)
   local it = shown[view]
   if it == nil or not vim.api.nvim_buf_is_loaded(it.source) then
@@ -89,7 +89,7 @@ local function to_source(view)
   into_sight(it.source, rows)
 end
 
---- From the cursor in a program to its views.
+--- Highlights the lines of the views that come from the cursor's position in the program.
 local function to_views(source)
   vim.api.nvim_buf_clear_namespace(source, marks, 0, -1)
   local cursor = vim.api.nvim_win_get_cursor(0)
@@ -143,14 +143,14 @@ local function say(view, note)
   end
 end
 
---- Asks for the text of a view.
+--- Requests the text of a view.
 local function refresh(view)
   local it = shown[view]
   it.asked = it.asked + 1
   local turn = it.asked
   local params = { uri = vim.uri_from_bufnr(it.source), def = it.def, stage = it.stage }
   server.request(it.source, 'iverson/view', params, function(error, result, client)
-    -- What was asked later is newer.
+    -- A later request has a newer answer.
     if shown[view] ~= it or turn ~= it.asked or not vim.api.nvim_buf_is_loaded(view) then
       return
     end
@@ -158,7 +158,7 @@ local function refresh(view)
       local message = error and error.message or 'there is no such view'
       it.lines = {}
       if it.filled then
-        -- While the program is broken the view stays as it was, and says so.
+        -- If the program has errors, the view keeps its text and reports that.
         return say(view, 'outdated: ' .. message)
       end
       return put(view, '-- ' .. message:gsub('\n', '\n-- '))
@@ -174,7 +174,7 @@ local function refresh(view)
   end)
 end
 
---- The views of a document may be others now.
+--- Refreshes the views of a document, which may have changed.
 function M.changed(uri)
   for view, it in pairs(shown) do
     if vim.api.nvim_buf_is_loaded(it.source) and vim.uri_from_bufnr(it.source) == vim.uri_from_fname(vim.uri_to_fname(uri)) then
@@ -191,7 +191,7 @@ local function window_of_view()
   end
 end
 
---- Opens a view beside the program; the cursor stays where it is.
+--- Opens a view beside the program; the cursor stays in the program.
 function M.show(source, def, stage)
   for view, it in pairs(shown) do
     if it.source == source and it.def == def and it.stage == stage and vim.fn.bufwinid(view) ~= -1 then
@@ -215,7 +215,7 @@ function M.show(source, def, stage)
   vim.cmd('setlocal nowrap')
   vim.api.nvim_set_current_win(here)
   set('bufhidden', 'wipe')
-  -- The words of a cost are no code.
+  -- The text of a cost is prose, not code.
   set('filetype', stage == 'cost' and 'iverson-cost' or 'iverson')
   set('modifiable', false)
   local group = vim.api.nvim_create_augroup('iverson_view_' .. view, { clear = true })
@@ -239,7 +239,7 @@ function M.show(source, def, stage)
   refresh(view)
 end
 
---- What the view in `buffer` shows: its program and its definition.
+--- Returns the program and the definition of the view in `buffer`.
 function M.subject(buffer)
   return shown[buffer]
 end
@@ -255,7 +255,7 @@ function M.attach(buffer)
       end
     end,
   })
-  -- A server that starts anew has the views as they are now.
+  -- A restarted server must refresh the open views.
   for view, it in pairs(shown) do
     if it.source == buffer then
       refresh(view)
@@ -263,7 +263,7 @@ function M.attach(buffer)
   end
 end
 
---- Fills a buffer with a document that stands in no file: a module of the library, or the page of a code.
+--- Fills a buffer with a document without a file: a library module or the page of a code.
 local function read_library(buffer)
   local client = server.clients()[1]
   local uri = vim.api.nvim_buf_get_name(buffer):match('iverson%-library:/.*')
@@ -287,10 +287,10 @@ local function read_library(buffer)
   vim.api.nvim_buf_set_option(buffer, 'filetype', uri:match('%.md$') and 'markdown' or 'iverson')
 end
 
---- Called once: the documents of the library, the colour, and the command that lenses and code actions name.
+--- The plugin calls this once: documents of the library, colours, and the command of code actions.
 function M.define()
   vim.cmd('highlight default link IversonOrigin Visual')
-  -- What only the server tells apart; older ones have no such groups.
+  -- Semantic groups that only the server knows; older versions of Neovim lack them.
   if vim.fn.has('nvim-0.9') == 1 then
     vim.cmd('highlight default link @lsp.type.index.iverson Identifier')
     vim.cmd('highlight default link @lsp.type.size.iverson Number')

@@ -120,7 +120,7 @@
     (replace "x[i + j]" "signal[i + j]")
     (wait "which follows the edits" (lambda () (< 0 (times "signal" view))))
     (replace "signal[i + j]" "signal[i + ")
-    (wait "and says so while there is none" (lambda () (= 1 (times "\\`-- as it was before an edit: " view))))
+    (wait "and says so while there is none" (lambda () (= 1 (times "\\`-- outdated: " view))))
     (replace "signal[i + " "x[i + j]")
     (replace "def conv(signal: " "def conv(x: ")
     (wait "until it is mended" (lambda () (= 0 (times "signal\\|before an edit" view)))))

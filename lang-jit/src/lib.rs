@@ -20,6 +20,7 @@
 mod addressing;
 mod arg_reduction;
 mod argument_layout;
+mod block_product;
 mod code;
 mod elementary;
 mod function;

@@ -1,11 +1,11 @@
-//! **Matrix multiplication.** Compiled code calls [`multiply`], which calls the `gemm` crate: it
-//! accepts any row and column strides, packs blocks, and uses the processor's widest vectors.
+//! **Matrix multiplication.** Compiled code calls [`multiply`], which calls
+//! [`super::block_product`]: it accepts any row and column strides, packs blocks, and uses the
+//! processor's widest vectors.
 #![allow(unsafe_code, reason = "the code gives addresses of matrices")]
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use gemm::Parallelism;
-
+use crate::block_product::{Block, Element, multiply_blocks};
 use crate::thread_pool::ThreadPool;
 
 /// The number of words that [`multiply`] reads.
@@ -109,6 +109,11 @@ impl StridedMatrix {
         std::ptr::with_exposed_provenance_mut(usize::try_from(self.address).unwrap_or(0))
     }
 
+    fn block<T>(self) -> Block<T> {
+        let (row_stride, column_stride) = self.strides::<T>();
+        Block { first: self.pointer(), row_stride, column_stride }
+    }
+
     /// Returns the row and column strides in elements.
     fn strides<T>(self) -> (isize, isize) {
         let step = |bytes: i64| isize::try_from(bytes).unwrap_or(0) / size_of::<T>().cast_signed();
@@ -176,35 +181,10 @@ impl ProductCall {
         second: StridedMatrix,
         more: bool,
     ) {
-        let [m, n, k] = extents.map(|n| usize::try_from(n).unwrap_or(0));
+        let extents = extents.map(|n| usize::try_from(n).unwrap_or(0));
         let sign = if self.kind & IS_NEGATED == 0 { T::ONE } else { T::MINUS_ONE };
-        let ((rows, columns), (rows_a, columns_a), (rows_b, columns_b)) =
-            (result.strides::<T>(), first.strides::<T>(), second.strides::<T>());
-        let (to, a, b) = (result.pointer::<T>(), first.pointer::<T>(), second.pointer::<T>());
         // SAFETY: by the contract of `run`.
-        unsafe {
-            gemm::gemm(
-                m,
-                n,
-                k,
-                to,
-                columns,
-                rows,
-                more,
-                a,
-                columns_a,
-                rows_a,
-                b,
-                columns_b,
-                rows_b,
-                T::ONE,
-                sign,
-                false,
-                false,
-                false,
-                Parallelism::None,
-            );
-        }
+        unsafe { multiply_blocks(extents, result.block(), first.block(), second.block(), sign, more) };
     }
 
     /// Returns whether every element of the result is finite.
@@ -234,14 +214,12 @@ impl ProductCall {
 }
 
 /// The element type of matrices.
-trait MatrixElement: Copy + 'static {
-    const ONE: Self;
+trait MatrixElement: Element {
     const MINUS_ONE: Self;
     fn is_finite(self) -> bool;
 }
 
 impl MatrixElement for f64 {
-    const ONE: Self = 1.0;
     const MINUS_ONE: Self = -1.0;
     fn is_finite(self) -> bool {
         Self::is_finite(self)
@@ -249,7 +227,6 @@ impl MatrixElement for f64 {
 }
 
 impl MatrixElement for f32 {
-    const ONE: Self = 1.0;
     const MINUS_ONE: Self = -1.0;
     fn is_finite(self) -> bool {
         Self::is_finite(self)

@@ -146,23 +146,23 @@ fn time_matrix_products(row: &str, count: usize, [n, m, k]: [usize; 3]) -> Optio
             #[allow(unsafe_code, reason = "it is given by addresses")]
             // SAFETY: the buffers have as many elements as the extents and strides reach.
             unsafe {
-                let none = gemm::Parallelism::None;
+                let none = gemm_common::Parallelism::None;
                 let (to, of, by) = (out.as_mut_ptr(), a.as_ptr(), b.as_ptr());
-                let (of, by) = ((of, lhs.0, lhs.1), (by, rhs.0, rhs.1));
-                gemm::gemm(
-                    n,
+                // The kernel's result is column-major, so it computes the transposed product.
+                gemm_f64::gemm::f64::get_gemm_fn()(
                     m,
+                    n,
                     k,
                     to,
-                    1,
                     step(m),
+                    1,
                     false,
-                    of.0,
-                    of.1,
-                    of.2,
-                    by.0,
-                    by.1,
-                    by.2,
+                    by,
+                    rhs.1,
+                    rhs.0,
+                    of,
+                    lhs.1,
+                    lhs.0,
                     0.0,
                     1.0,
                     false,

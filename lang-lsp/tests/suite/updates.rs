@@ -62,7 +62,7 @@ fn views_that_are_files() {
     let document = json!({"textDocument": {"uri": shown["uri"]}});
     assert_eq!(client.request("textDocument/codeLens", document.clone()), Value::Null);
     client.change(URI, 3, Some([0, 27, 0, 28]), "y");
-    let old = wait_for_text(&file, |text| text.starts_with("-- as it was before an edit: "));
+    let old = wait_for_text(&file, |text| text.starts_with("-- outdated: "));
     assert!(old.contains("sin(x)") && old.contains("`y`"), "{old}");
     client.change(URI, 4, Some([0, 27, 0, 28]), "x * x");
     wait_for_text(&file, |text| text.contains("2 * x") && !text.contains("before an edit"));

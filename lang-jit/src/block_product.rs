@@ -5,8 +5,8 @@
 
 use gemm_common::Parallelism;
 
-/// A kernel: `result := alpha * result + beta * first * second`. Its result is column-major, and its
-/// strides are not negative. It does not read the result if its flag is not set.
+/// A kernel: `result := alpha * result + beta * first * second`. Its result must be column-major, and
+/// its strides must not be negative. It does not read the result if its flag is not set.
 type Kernel<T> = unsafe fn(
     usize,
     usize,
@@ -138,7 +138,7 @@ pub unsafe fn multiply_blocks<T: Element>(
 mod tests {
     use super::*;
 
-    /// Multiplies 3×4 by 4×2 with every sign and order of strides, and compares with the definition.
+    /// Multiplies 3×4 by 4×2 with every sign and order of strides. Compares with the definition.
     #[test]
     fn strides_of_either_sign_and_order() {
         let (rows, columns, terms) = (3_usize, 2_usize, 4_usize);

@@ -1,5 +1,5 @@
-//! **The tests across crates** in one binary, because each binary links the whole language. `memory.rs`
-//! is a binary of its own, because it measures the allocator of its process.
+//! **The tests across crates** in one binary, because each binary links the whole language.
+//! `memory.rs` is a binary of its own, because it measures the allocator of its process.
 
 mod asymptotics;
 mod blocked_rows;

@@ -39,9 +39,10 @@ pub(crate) fn statistics_table(files: &[RepositoryFile]) -> String {
     table
 }
 
-/// The room of a file: its crate, and the folder below `src` if the crate has several.
+/// The room of a file: its crate.
 fn room_of(path: &str) -> &str {
-    let Some((at, _)) = path.match_indices('/').nth(if path.starts_with("lang-core/src/") { 2 } else { 0 }) else {
+    let in_core = path.strip_prefix("lang-core/").is_some_and(|rest| !rest.starts_with("src/"));
+    let Some((at, _)) = path.match_indices('/').nth(usize::from(in_core)) else {
         return path.rsplit_once('/').map_or(path, |(folder, _)| folder);
     };
     path.get(..at).unwrap_or(path)
@@ -52,9 +53,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rooms_are_crates_and_folders_of_the_core() {
-        assert_eq!(room_of("lang-core/src/ad/rules.rs"), "lang-core/src/ad");
-        assert_eq!(room_of("lang-core/src/lib.rs"), "lang-core/src");
+    fn rooms_are_crates() {
+        assert_eq!(room_of("lang-core/ir/src/ssa.rs"), "lang-core/ir");
+        assert_eq!(room_of("lang-core/src/lib.rs"), "lang-core");
         assert_eq!(room_of("lang-lsp/src/features/tokens.rs"), "lang-lsp");
         assert_eq!(room_of("README.md"), "README.md");
     }

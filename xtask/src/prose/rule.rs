@@ -181,8 +181,8 @@ mod tests {
 
     #[test]
     fn hidden_subjects_are_found() {
-        check("The name is not given.", &["\"given\" hides who acts: The name is not given."]);
-        check("It was asked for.", &["\"asked\" hides who acts: It was asked for."]);
+        check("The name is not given.", &["\"given\" hides the subject: The name is not given."]);
+        check("It was asked for.", &["\"asked\" hides the subject: It was asked for."]);
         check("A given size, made once. The loop makes it.", &[]);
     }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use super::{RepositoryFile, TidyProblem};
 
-const CODES: &str = "lang-core/src/base/diag.rs";
+const CODES: &str = "lang-core/base/src/diag.rs";
 const PAGES: &str = "docs/book/src/errors/";
 const BOOK: &str = "docs/book/src/";
 const SUMMARY: &str = "docs/book/src/SUMMARY.md";
@@ -109,7 +109,7 @@ mod tests {
     use super::super::tests::shows;
     use super::check;
 
-    const DIAG: (&str, &str) = ("lang-core/src/base/diag.rs", "codes! {\n    E0001 \"unexpected\",\n}\n");
+    const DIAG: (&str, &str) = ("lang-core/base/src/diag.rs", "codes! {\n    E0001 \"unexpected\",\n}\n");
     const PAGE: (&str, &str) = ("docs/book/src/errors/E0001.md", "# E0001\n");
     const SUMMARY: (&str, &str) = ("docs/book/src/SUMMARY.md", "- [E0001](errors/E0001.md)\n");
 
@@ -129,7 +129,7 @@ mod tests {
         shows(
             check,
             &[DIAG, PAGE, ("docs/book/src/errors/E0999.md", ""), summary],
-            &["error: docs/book/src/errors/E0999.md: a page for E0999, which is no code"],
+            &["error: docs/book/src/errors/E0999.md: a page for E0999, which is not a code"],
         );
     }
 
@@ -148,7 +148,7 @@ mod tests {
                 SUMMARY,
                 ("README.md", "[x](docs/book/src/SUMMARY.md#top)\n[y](docs/none.md)\n```\n[z](no.md)\n```\n"),
             ],
-            &["error: README.md:2: link to `docs/none.md`, which is not there"],
+            &["error: README.md:2: link to `docs/none.md`, which does not exist"],
         );
     }
 }

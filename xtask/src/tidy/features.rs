@@ -1,5 +1,5 @@
-//! **Features.** Checks that `cargo run` and `cargo test --workspace` build dependencies with the
-//! same features. If they differ, the second command compiles the dependencies again.
+//! **Features.** Checks that the command line, the server and `cargo test --workspace` build
+//! dependencies with the same features. If they differ, the second command compiles them again.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -58,7 +58,7 @@ fn differences(run: &PackageFeatures, test: &PackageFeatures) -> Vec<TidyProblem
         if !features.is_subset(others) {
             let show = |set: &BTreeSet<String>| set.iter().map(|f| format!("[{f}]")).collect::<Vec<_>>().join(" or ");
             let message = format!(
-                "`{package}` is built with {} to run and with {} to test; name its features in [workspace.dependencies]",
+                "`{package}` is built with {} to run and with {} to test; name its features in features/Cargo.toml",
                 show(features),
                 show(others)
             );
@@ -92,7 +92,7 @@ mod tests {
             "a v1.0.0|std",
             "a v1.0.0|fast,std",
             &[
-                "`a v1.0.0` is built with [std] to run and with [fast,std] to test; name its features in [workspace.dependencies]",
+                "`a v1.0.0` is built with [std] to run and with [fast,std] to test; name its features in features/Cargo.toml",
             ],
         );
     }

@@ -6,7 +6,6 @@ mod book;
 mod crates;
 mod features;
 mod glossary;
-mod layers;
 mod prose;
 mod sources;
 
@@ -60,8 +59,7 @@ pub(crate) fn run(root: &Path) -> ExitCode {
             return ExitCode::FAILURE;
         }
     };
-    let mut problems = layers::check(&files);
-    problems.extend(sources::check(&files));
+    let mut problems = sources::check(&files);
     problems.extend(crates::check(&files));
     problems.extend(book::check(&files));
     problems.extend(prose::check(&files));

@@ -105,11 +105,11 @@ mod tests {
             check,
             &[("a.rs", BAD), ("b.rs", "//! A list.\nfn list() {}\n")],
             &[
-                "error: a.rs: 4 faults of prose or names, and its budget is 0",
-                "error: a.rs:1: \"told\" hides who acts: Told.",
+                "error: a.rs: 4 prose or naming faults exceed the budget of 0",
+                "error: a.rs:1: \"told\" hides the subject: Told.",
                 "error: a.rs:1: a sentence opens with \"what\": What was asked.",
-                "error: a.rs:1: \"asked\" hides who acts: What was asked.",
-                "error: a.rs:2: `made` says nothing alone",
+                "error: a.rs:1: \"asked\" hides the subject: What was asked.",
+                "error: a.rs:2: `made` is not descriptive by itself",
             ],
         );
     }
@@ -121,8 +121,8 @@ mod tests {
             check,
             &[("a.rs", BAD), (BUDGETS, "5 a.rs\n1 b.rs\n")],
             &[
-                "error: a.rs: 4 faults of prose or names, fewer than its budget of 5: run `cargo xtask prose --lower`",
-                &format!("error: {BUDGETS}: no file is called `b.rs`"),
+                "error: a.rs: 4 prose or naming faults are below the budget of 5: run `cargo xtask prose --lower`",
+                &format!("error: {BUDGETS}: there is no file `b.rs`"),
             ],
         );
         let file = |path: &str, text: &str| RepositoryFile { path: path.into(), text: text.into() };
@@ -137,7 +137,7 @@ mod tests {
         let found: Vec<(usize, &str)> = found.iter().map(|f| (f.line, f.message.as_str())).collect();
         assert_eq!(
             found,
-            [(0, "`apart` says nothing alone"), (2, "`Found` says nothing alone"), (4, "`told` says nothing alone")]
+            [(0, "`apart` is not descriptive by itself"), (2, "`Found` is not descriptive by itself"), (4, "`told` is not descriptive by itself")]
         );
     }
 }

@@ -51,7 +51,7 @@ mod tests {
         shows(
             check,
             &[("a.rs", "fn f() {}\n")],
-            &["error: a.rs:1: a file starts with `//!`: what it does and promises"],
+            &["error: a.rs:1: a file must start with a `//!` comment: its purpose and invariants"],
         );
     }
 
@@ -60,7 +60,7 @@ mod tests {
         shows(
             check,
             &[("examples/a.iv", "do 1\n"), ("a.iv", "do 1\n")],
-            &["error: a.iv: a program at the root belongs to nothing: move it or delete it"],
+            &["error: a.iv: a program must not be in the root folder: move or delete it"],
         );
     }
 
@@ -70,7 +70,7 @@ mod tests {
         shows(
             check,
             &[("a.rs", &"//!\n".repeat(701))],
-            &["warning: a.rs: 701 lines, more than 700: what is the second idea in it?"],
+            &["warning: a.rs: 701 lines, more than 700: consider splitting it"],
         );
         shows(check, &[("a.rs", &"//!\n".repeat(1001))], &["error: a.rs: 1001 lines, more than 1000: split it"]);
     }

@@ -1,20 +1,24 @@
 //! **Repository tasks**, started by `cargo xtask COMMAND`. `tidy` checks properties that the
-//! compiler cannot (layers, headers, sizes, pages of the book, features, prose). `prose` prints
+//! compiler cannot (crates, headers, sizes, pages of the book, features, prose). `prose` prints
 //! statistics of comments and pages, or lowers the budgets of files. `bless` rewrites recorded
-//! outputs after an intended change. `soak` runs the random tests for much longer than CI does.
+//! outputs after an intended change. `release` packs the programs. `soak` runs the random tests for
+//! much longer than CI does.
 
 mod prose;
+mod release;
 mod soak;
 mod tidy;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
-const USAGE: &str = "usage: cargo xtask COMMAND
+const USAGE: &str = "\
+usage: cargo xtask COMMAND
 
-  tidy              check layers, headers, file sizes, error pages, links, features, prose
+  tidy              check crates, headers, file sizes, error pages, links, features, prose
   prose [--lower]   print the statistics of comments and pages, or lower the budgets of files
   bless             rerun the tests that record output, and rewrite the recorded output
+  release           build the programs, and pack them and the VS Code extension into dist/
   soak [--count N]  run the random tests with N executions each (1000000)";
 
 fn main() -> ExitCode {
@@ -25,6 +29,7 @@ fn main() -> ExitCode {
         ["prose"] => prose(false),
         ["prose", "--lower"] => prose(true),
         ["bless"] => bless(),
+        ["release"] => release::run(&root()),
         ["soak"] => soak::run(&root(), soak::DEFAULT_COUNT),
         ["soak", "--count", count] => match count.replace('_', "").parse() {
             Ok(count) => soak::run(&root(), count),

@@ -137,7 +137,11 @@ mod tests {
         let found: Vec<(usize, &str)> = found.iter().map(|f| (f.line, f.message.as_str())).collect();
         assert_eq!(
             found,
-            [(0, "`apart` is not descriptive by itself"), (2, "`Found` is not descriptive by itself"), (4, "`told` is not descriptive by itself")]
+            [
+                (0, "`apart` is not descriptive by itself"),
+                (2, "`Found` is not descriptive by itself"),
+                (4, "`told` is not descriptive by itself")
+            ]
         );
     }
 }

@@ -1,7 +1,7 @@
 //! **Quick fixes from diagnostics.** Offers the fixes that a diagnostic carries and the code that
 //! its help text quotes. The quoted code replaces the error, wraps an operand or replaces an index.
-//! Also adds the missing arms of a `match`. Each change is tried by [`crate::trial`] before it is
-//! offered, except outside of items.
+//! Also adds the missing arms of a `match`. Each change is tried by [`crate::try_edit`] before it
+//! is offered, except outside of items.
 
 use lang_core::base::{Code, Diagnostic, Span};
 use lang_core::session::{ItemRef, Session};

@@ -1,6 +1,6 @@
 //! **Quick fixes for size errors.** Changes a written size to the inferred one, or writes a range
-//! for an index that runs over two extents. Each change is tried by [`crate::trial`] before it is
-//! offered.
+//! for an index that runs over two extents. Each change is tried by [`crate::try_edit`] before it
+//! is offered.
 
 use lang_core::base::{Code, Diagnostic, Span};
 use lang_core::session::{ItemRef, Session};

@@ -1,5 +1,5 @@
 //! **Document and workspace symbols.** Returns the definitions of a module as a tree, and those of
-//! all modules that match a query. The same matching (`fit`) ranks completion candidates.
+//! all modules that match a query. The same matching ([`match_rank`]) ranks completion candidates.
 
 use std::collections::HashMap;
 

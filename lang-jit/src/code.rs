@@ -1,5 +1,5 @@
 //! **Calls of compiled kernels.** Owns the function of a kernel and marshals its arguments: the
-//! addresses of buffers, extents and integers. Implements [`Code`], which the engine runs.
+//! addresses of buffers, extents and integers. Implements [`KernelCode`], which the engine runs.
 #![allow(unsafe_code, reason = "machine code is called with addresses of buffers")]
 
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,7 +14,7 @@ use crate::runtime_calls::RuntimeOp;
 use crate::thread_pool::ThreadPool;
 
 /// The type of compiled functions. The argument is the address of the arguments
-/// ([`crate::arguments`]); the result is 0, or 1 after an interrupt.
+/// ([`crate::argument_layout`]); the result is 0, or 1 after an interrupt.
 type KernelEntry = unsafe extern "C" fn(*const i64) -> i32;
 
 /// The memory of an empty buffer, large enough for one element of any type. An index that is out of

@@ -95,7 +95,7 @@ pub(crate) struct Generator<'g> {
     /// Whether the kernel calls an operation.
     pub(crate) has_calls: bool,
     pub(crate) sizes: Vec<Poly>,
-    /// Memo of [`Self::moves`]: whether an index is proved to be below an extent by the facts of
+    /// Memo of [`Self::can_move`]: whether an index is proved to be below an extent by the facts of
     /// this many outermost loops alone.
     pub(crate) in_bounds_memo: HashMap<(Poly, Poly, usize), bool>,
     pub(crate) wide: VectorState,

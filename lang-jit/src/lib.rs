@@ -1,20 +1,20 @@
 //! **JIT backend.** Compiles kernels to machine code for the host processor by Cranelift.
 //!
 //! The engine (`lang_core::exec`) calls [`Jit`] with a kernel of the scheduler and runs the
-//! [`Code`] that it returns. The code works for all sizes and is cached by the contents of the
-//! kernel ([`generate`] builds it).
+//! [`KernelCode`](lang_core::exec::native::KernelCode) that it returns. The code works for all
+//! sizes and is cached by the contents of the kernel ([`generate`] builds it).
 //!
 //! Unsafe code is confined to these modules:
 //!
 //! - [`code`] calls compiled functions with the addresses of buffers; [`function`] turns the
 //!   compiler's output into such a function.
-//! - [`apply`], [`matrices`] and [`tiles`] are called by compiled code.
-//! - [`pool`] runs closures that the caller borrows on other threads; [`memory`] is an optional
-//!   allocator.
+//! - [`runtime_calls`], [`matrix_product`] and [`tiles`] are called by compiled code.
+//! - [`thread_pool`] runs closures that the caller borrows on other threads; [`large_pages`] is an
+//!   optional allocator.
 //!
 //! Compiled code accesses only elements within the extents passed to it. It tests an index that is
 //! not proved to be in bounds. If the index is out of bounds, a load uses index 0, and an
-//! assignment is skipped. The indices of a `Clear` are not tested, because the scheduler takes them
+//! assignment is skipped. The indices of a `Fill` are not tested, because the scheduler takes them
 //! from loops over the axes.
 
 mod addressing;

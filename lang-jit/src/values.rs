@@ -1,5 +1,5 @@
 //! **Right-hand sides.** Emits arithmetic as instructions; an operation without instructions
-//! becomes a call of the interpreter's function ([`crate::apply`]).
+//! becomes a call of the interpreter's function ([`crate::runtime_calls`]).
 
 use std::sync::Arc;
 

@@ -3,7 +3,7 @@
 //! and publishes those that differ from the client's. For a large module, the edited items are
 //! published before the rest is checked.
 //!
-//! Warnings about costs take longer. [`Costs`] computes them when the user has stopped typing.
+//! Warnings about costs take longer. [`CostsTask`] computes them when the user has stopped typing.
 //! Until then, earlier warnings stay if their items have the same text. The errors of the last
 //! evaluation stay by the same rule.
 

@@ -181,7 +181,7 @@ impl From<io::Error> for WriteError {
     }
 }
 
-/// A file whose writes fail after Ctrl-C if `heeds` is true.
+/// A file whose writes fail after Ctrl-C if `is_interruptible` is true.
 pub(crate) struct InterruptibleFile {
     file: File,
     is_interruptible: bool,

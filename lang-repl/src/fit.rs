@@ -3,7 +3,7 @@
 //! parameter or file, and its axis.
 //!
 //! `run` fits the arguments of `main`, and `load` fits files. Contents of data files are converted
-//! in `data/fit.rs`.
+//! in [`crate::data::fit_file`].
 
 mod solve_sizes;
 

@@ -1,4 +1,4 @@
-//! **Documentation tests** of the library. Runs and records the examples in a module's comments,
+//! **Documentation tests** in the library. Runs and records the examples in a module's comments,
 //! and generates the module's page of the book.
 //!
 //! An example is a block of inputs as at the REPL: items, and expressions whose values are shown.

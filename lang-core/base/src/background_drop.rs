@@ -8,7 +8,7 @@ use std::sync::mpsc::{Sender, channel};
 use std::thread;
 use std::time::Duration;
 
-/// A value of a computation that may be cancelled ([`super::pause`]). If unwinding drops it,
+/// A value of a computation that may be cancelled ([`super::cancellation`]). If unwinding drops it,
 /// another thread does the work.
 #[derive(PartialEq, Debug)]
 pub struct BackgroundDrop<T: Send + 'static>(Option<T>);

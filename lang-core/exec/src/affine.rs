@@ -2,7 +2,7 @@
 //! substituted. The linear part is a constant and coefficients, from which loops derive strides and
 //! bounds. The rest is evaluated at each tuple.
 //!
-//! Values are those of `ir/indices.rs`: index expressions wrap, comparisons are exact.
+//! Values are those of `lang_eval::index_eval`: index expressions wrap, comparisons are exact.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -357,7 +357,7 @@ pub(super) enum Test<'a> {
 
 impl Test<'_> {
     /// Evaluates the predicate. A read out of bounds makes a comparison neither true nor false
-    /// (`ir/indices.rs`). The slots of existentials follow the indices.
+    /// (`lang_eval::index_eval`). The slots of existentials follow the indices.
     pub(super) fn holds(&self, at: &mut [i64]) -> Result<bool, IndexError> {
         Ok(match self {
             Self::And(items) => {

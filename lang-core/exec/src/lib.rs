@@ -2,12 +2,12 @@
 //!
 //! The engine runs the steps of a function: kernels that a backend compiled ([`native`]), and
 //! single statements. For a statement, it evaluates index expressions and predicates once for the
-//! sizes of the run ([`number`]). It builds loops over the tuples that satisfy the predicates
+//! sizes of the run ([`affine`]). It builds loops over the tuples that satisfy the predicates
 //! ([`nest`]). The innermost loop processes contiguous elements ([`rows`]).
 //!
-//! Without a backend, values are bit-identical to those of the evaluator `ir/eval_ssa/`, because
-//! both add the terms of a sum in the same order. That evaluator counts operations; this engine is
-//! fast.
+//! Without a backend, values are bit-identical to those of the evaluator `lang_eval::eval_ssa`,
+//! because both add the terms of a sum in the same order. That evaluator counts operations; this
+//! engine is fast.
 //!
 //! A check runs before the first statement that needs it. A call runs the callee's function. A
 //! tensor dies after its last use. A run returns tensors or the reason for their absence: it polls
@@ -79,7 +79,7 @@ pub enum RunError {
     TooLarge(AllocationError),
     /// A top-level `let` has no value yet.
     UnsetGlobal,
-    /// An integer exceeds the bound that the function assumes ([`Ssa::bounded`]).
+    /// An integer exceeds the bound that the function assumes ([`SsaFunction::bounded`]).
     IndexTooLarge,
     /// An internal error: a form that no pass produces.
     Internal(&'static str),

@@ -2,7 +2,7 @@
 //!
 //! Linear comparisons become loop bounds. An index that an equation determines takes one value, and
 //! an index with data-dependent bounds runs between them. The rest of the predicate is tested as
-//! soon as its indices are known. The tuples are those of `ir/nest.rs`.
+//! soon as its indices are known. The tuples are those of [`lang_ir::eval_nest`].
 //!
 //! Loops over indices of the result may be reordered. Loops over bound indices keep their order
 //! among themselves, because the terms of an element must be added in order.

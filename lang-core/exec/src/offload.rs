@@ -1,11 +1,11 @@
 //! **Offloading.** Runs derivatives, and expressions that may be long, in compiled form on behalf
 //! of the interpreter.
 //!
-//! The interpreter calls [`OffloadEvaluator::take`] with a derivative or an expression that it has
-//! reached. This module turns it into a function of its sizes and data ([`lang_ir::applied`]),
-//! lowers that once through the pipeline, and runs it in `exec`. A function serves all sizes and
-//! data. The interpreter evaluates everything without such a form, and evaluates again everything
-//! that fails, because it alone reports failures.
+//! The interpreter calls [`OffloadEvaluator::evaluate`] with a derivative or an expression that it
+//! has reached. This module turns it into a function of its sizes and data
+//! ([`lang_ir::runtime_request`]), lowers that once through the pipeline, and runs it in
+//! `lang_exec`. A function serves all sizes and data. The interpreter evaluates everything without
+//! such a form, and evaluates again everything that fails, because it alone reports failures.
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;

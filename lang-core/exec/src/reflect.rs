@@ -1,5 +1,5 @@
 //! **Reflection of function values.** Splits function values of a run into static knowledge
-//! ([`lang_ir::applied`]) and the sizes and data that they hold. The interpreter uses it to
+//! ([`lang_ir::runtime_request`]) and the sizes and data that they hold. The interpreter uses it to
 //! compile the application of an operator or an expression.
 
 use std::sync::Arc;
@@ -25,7 +25,7 @@ const MAX_FUNCTIONS: usize = 64;
 pub struct ReflectedRequest {
     /// The static part, independent of the data.
     pub applied: RuntimeRequest,
-    /// The sizes, in the order of [`lang_ir::applied`].
+    /// The sizes, in the order of [`lang_ir::runtime_request`].
     pub sizes: Vec<i64>,
     /// The integers and other data, in the same order.
     pub data: Vec<Value>,
@@ -51,10 +51,9 @@ type ReflectResult<T> = std::result::Result<T, ReflectError>;
 
 /// The reader's queries about bodies and the run.
 pub trait BodyQueries {
-    /// Returns the locals that an expression reads and does not bind ([`free_locals`]).
+    /// Returns the locals that an expression reads and does not bind.
     fn free_locals(&self, body: &Arc<TypedBody>, of: TypedId) -> Arc<[LocalId]>;
-    /// Returns the top-level `let`s with functions that an expression mentions, with their types
-    /// ([`mentioned`]).
+    /// Returns the top-level `let`s with functions that an expression mentions, with their types.
     fn mentioned_globals(&self, body: &Arc<TypedBody>, of: TypedId) -> Arc<[(GlobalName, Type)]>;
     /// Returns the value of a top-level `let`.
     fn global_value(&self, name: &GlobalName) -> Option<Value>;

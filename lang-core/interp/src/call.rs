@@ -33,7 +33,7 @@ pub struct Interp<'a> {
     pub(super) is_counting: bool,
     /// Whether a false bracket made the factor that was evaluated last zero.
     pub(super) masked: bool,
-    /// Whether to stop at the first NaN: see [`super::traps_nan`].
+    /// Whether to stop at the first NaN: see [`Interp::trap_nan`].
     pub(super) traps_nan: bool,
     pub(super) counts: OperationCounts,
     limits: RunLimits,
@@ -93,7 +93,7 @@ impl<'a> Interp<'a> {
         self.counts = OperationCounts::default();
     }
 
-    /// Returns the counts since [`Interp::count`].
+    /// Returns the counts since [`Interp::start_counting`].
     #[must_use]
     pub fn counts(&self) -> OperationCounts {
         self.counts

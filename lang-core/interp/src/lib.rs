@@ -3,8 +3,9 @@
 //! a program with it.
 //!
 //! Read [`eval`] beside the paper. [`binders`] has ⊞, Σ and ∃; [`control`] has the constructs
-//! beyond the paper. For every program the interpreter returns a value or a [`Failure`]. It does
-//! not panic, overflow the stack, exhaust memory, or continue after an interrupt.
+//! beyond the paper. For every program the interpreter returns a value or a
+//! [`Failure`](lang_runtime::failure::Failure). It does not panic, overflow the stack, exhaust
+//! memory, or continue after an interrupt.
 
 #![forbid(unsafe_code)]
 

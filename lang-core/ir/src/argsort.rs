@@ -178,7 +178,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// The result ascends, is stable, and takes at most `most` comparisons.
+        /// The result ascends, is stable, and takes at most `max_comparisons` comparisons.
         #[test]
         fn stable_and_bounded(keys in prop::collection::vec(prop_oneof![
             4 => (-3_i32..4).prop_map(f64::from), 1 => Just(f64::NAN), 1 => Just(-0.0), 1 => Just(f64::INFINITY)

@@ -14,7 +14,7 @@ use lang_types::ty::Type;
 pub struct FunctionKey {
     /// The definition, or the definition that contains the local function.
     pub def: GlobalName,
-    /// The type arguments. Their extents are [`lang_sizes::predicate::Atom::DataBound`], numbered
+    /// The type arguments. Their extents are [`lang_sizes::predicate::Atom::SizeParam`], numbered
     /// from [`FunctionKey::FIRST_TYPE_EXTENT`] on; a call passes them after the sizes of the
     /// definition.
     pub types: Arc<[Type]>,
@@ -22,8 +22,8 @@ pub struct FunctionKey {
     /// definition that takes functions is a separate function for each place that applies the
     /// definition.
     pub rules: Arc<[LocalFunctionRule]>,
-    /// The number of the local function ([`super::core::Function::locals`]), or `None` for the
-    /// definition itself.
+    /// The number of the local function ([`super::core::CoreFunction::local_functions`]), or `None`
+    /// for the definition itself.
     pub local: Option<u32>,
     /// The derivatives taken of the function, innermost first.
     pub derivatives: Arc<[DerivativeKind]>,
@@ -32,7 +32,7 @@ pub struct FunctionKey {
     pub runtime_request: Option<Arc<RuntimeRequest>>,
 }
 
-/// The rule of a local function ([`super::core::Function::rule_of`]).
+/// The rule of a local function ([`super::core::CoreFunction::rule_of`]).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct LocalFunctionRule {
     /// The number of the local function.

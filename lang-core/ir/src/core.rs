@@ -2,7 +2,7 @@
 //! access, the Iverson bracket and `let`, over symbolic sizes. Beyond the paper it has `i64`,
 //! `bool` and `f32` scalars, checks (which fail where the program fails) and calls of definitions.
 //!
-//! `norm/elaborate` produces core from the typed tree; the later passes of `norm` normalise it and
+//! `norm::elaborate` produces core from the typed tree; the later passes of `norm` normalise it and
 //! lower it to Tensor SSA.
 //!
 //! - `+`, `*` and functions take scalars. A sum has any number of terms, added left to right; a

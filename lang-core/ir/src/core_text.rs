@@ -1,7 +1,7 @@
 //! **Printing of core**, close to Iverson. `for` and `sum` have one index each, brackets contain
 //! their predicates, and `let`s are printed line by line. `max i < n, j < m if p: e` and the other
 //! reductions have all indices at once; `argmax i < n if p at i: e` also has the place that it
-//! returns. `check(p, E0500 "…") e` fails if `p` is false. [`lang_reader`] reads the text again. A
+//! returns. `check(p, E0500 "…") e` fails if `p` is false. `lang_reader` reads the text again. A
 //! type that does not follow from the parts of an expression is printed after it,
 //! `f[n](x): [n]f64`; a call that returns `f64` omits it.
 //!

@@ -3,8 +3,8 @@
 //! determines takes one value. An index between bounds that depend on data, as in
 //! `ptr[i] <= k < ptr[i + 1]`, runs only between them.
 //!
-//! [`lang_eval::eval_ssa`] and [`super::cost`] use the nests; compiled loop nests are made in
-//! `schedule`.
+//! `lang_eval::eval_ssa` and [`super::counted_cost`] use the nests; compiled loop nests are made in
+//! `lang_nest`.
 
 use lang_sizes::predicate::{Poly, Pred};
 

@@ -1,5 +1,5 @@
 //! **Core without tuples**: the output of ATL's pair elimination (Fig. 8) and gen-pushout (Fig. 9),
-//! from which `norm/to_ssa` builds Tensor SSA. Inputs and outputs are tensors of scalars, each a
+//! from which `norm::to_ssa` builds Tensor SSA. Inputs and outputs are tensors of scalars, each a
 //! part of a parameter or of the result. Between them are bindings of such tensors, in order.
 
 use std::collections::BTreeSet;
@@ -51,7 +51,7 @@ pub struct FlatFunction {
     pub vars: Vars,
     /// The sizes that a call passes.
     pub sizes: Vec<LocalId>,
-    /// See [`super::core::Function::bounded`].
+    /// See [`super::core::CoreFunction::bounded_params`].
     pub bounded: BTreeSet<LocalId>,
     /// The types of the parameters.
     pub params: Vec<(LocalId, CoreType)>,

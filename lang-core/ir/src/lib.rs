@@ -1,9 +1,8 @@
 //! The **intermediate representations** between the typed tree and loop nests: the core calculus
-//! (ATL Fig. 3) and Tensor SSA (Fig. 10), with their
-//! printers.
+//! (ATL Fig. 3) and Tensor SSA (Fig. 10), with their printers.
 //!
-//! `norm` elaborates the typed tree to core and lowers core to Tensor SSA. `ad` differentiates
-//! Tensor SSA, and `schedule` turns it into loop nests.
+//! `lang_middle::norm` elaborates the typed tree to core and lowers core to Tensor SSA.
+//! `lang_middle::ad` differentiates Tensor SSA, and `lang_nest` turns it into loop nests.
 
 #![forbid(unsafe_code)]
 

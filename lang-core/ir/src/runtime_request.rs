@@ -3,10 +3,11 @@
 //! arguments, or a lambda, whose captures may be functions again. Neither data nor sizes are part
 //! of the key, so one form serves all runs that differ only in these.
 //!
-//! [`lang_exec::given`] extracts an [`RuntimeRequest`] from values, and `norm/elaborate/applied`
-//! builds a function from it. Both must walk it in the same order, because sizes and data are
-//! passed in that order: top-level `let`s first. A [`CaptureScope`] lists its types, then its
-//! locals. An operator lists its scope, then the function. Then come the arguments.
+//! `lang_exec::reflect` extracts a [`RuntimeRequest`] from values, and
+//! `norm::elaborate::runtime_request` builds a function from it. Both must walk it in the same
+//! order, because sizes and data are passed in that order: top-level `let`s first. A
+//! [`CaptureScope`] lists its types, then its locals. An operator lists its scope, then the
+//! function. Then come the arguments.
 
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
@@ -49,8 +50,8 @@ impl std::fmt::Debug for ItemBody {
     }
 }
 
-/// Type arguments. Their extents are [`lang_sizes::predicate::Atom::DataBound`], numbered from
-/// [`super::core::Callee::FIRST_TYPE_EXTENT`] on.
+/// Type arguments. Their extents are [`lang_sizes::predicate::Atom::SizeParam`], numbered from
+/// [`super::core::FunctionKey::FIRST_TYPE_EXTENT`] on.
 #[derive(Clone, PartialEq, Eq, Hash, Default, Debug)]
 pub struct TypeArgs {
     /// The types.

@@ -1,6 +1,6 @@
 //! **Tensor SSA**, ATL Fig. 10: every right-hand side is one operation on whole tensors, over index
 //! variables with canonical names. A statement defines one element for each tuple of its indices.
-//! `norm/to_ssa` builds it, `ad` differentiates it, and `schedule` lowers it to loop nests.
+//! `norm::to_ssa` builds it, `ad` differentiates it, and `lang_nest` lowers it to loop nests.
 //!
 //! The forms are the paper's in *solved form*. If an equation determines an index, as in `Σ j: [i
 //! == j] · X[j]`, the index is eliminated: `X[i]`. So a contraction without bound indices and with
@@ -26,11 +26,11 @@ use lang_sizes::predicate::{Atom, FactContext, Index, LocalId, Poly, Pred};
 use lang_syntax::ops::Scalar;
 
 /// The first local that names an array: polynomials and predicates read the array of statement `k`
-/// as local `FIRST_VAR + k`.
+/// as local `FIRST_VAR_LOCAL + k`.
 const FIRST_VAR_LOCAL: u32 = 1 << 24;
 
-/// The first local that names an index: the `k`-th index of a statement is local `FIRST_INDEX + k`.
-/// Indices of the result come first, then bound ones.
+/// The first local that names an index: the `k`-th index of a statement is local
+/// `FIRST_INDEX_LOCAL + k`. Indices of the result come first, then bound ones.
 pub const FIRST_INDEX_LOCAL: u32 = 1 << 28;
 
 /// A statement by its position.
@@ -228,7 +228,7 @@ pub struct SsaFunction {
     /// The tensor parts of the parameters and of top-level `let`s.
     pub inputs: Vec<FunctionInput>,
     /// Statements. In a finished function each follows those it reads. While a derivative is built,
-    /// [`SsaBuilder::replace_loop`] can break that order; dead-code elimination (`norm/dead`)
+    /// [`SsaBuilder::replace_loop`] can break that order; dead-code elimination (`norm::dce`)
     /// restores it where it can.
     pub stmts: Vec<Statement>,
     /// The checks, referred to by position.

@@ -1,5 +1,5 @@
 //! **Printing of Tensor SSA**: one line for each statement, with its indices on the left and the
-//! checks that it needs. [`lang_reader`] reads the text again.
+//! checks that it needs. `lang_reader` reads the text again.
 //!
 //! A loop is printed before the first statement that reads a part of it:
 //!

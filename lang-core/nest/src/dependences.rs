@@ -1,7 +1,7 @@
 //! **Dependences.** Describes each statement for fusion: the elements that it reads, at which
 //! indices, and the values that must exist before its loops start.
 //!
-//! [`super::group`] fuses these items into loops.
+//! [`super::fusion`] fuses these items into loops.
 
 use std::collections::HashSet;
 

@@ -1,7 +1,7 @@
 //! **Inlining of batched calls**, such as a Jacobian for each element of an array. The callee's
 //! statements replace the call, so that they share loops and their elements need no memory.
-//! `norm/inline.rs` also limits the length of inlined functions when it builds their form; its
-//! limit concerns the size of the text.
+//! `lang_middle::norm::inline` also limits the length of inlined functions when it builds their
+//! form; its limit concerns the size of the text.
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -1,16 +1,16 @@
 //! **Scheduling.** Turns Tensor SSA into steps: kernels, which are loop nests that a backend
-//! compiles, and single statements, which the engine (`exec`) runs.
+//! compiles, and single statements, which the engine (`lang_exec`) runs.
 //!
-//! [`prepared`] applies the optimisations of Tensor SSA, and [`schedule`] builds the loop nests.
-//! [`in_order`] and [`schedule_cases`] drive both.
+//! [`prepare`] applies the optimisations of Tensor SSA, and [`schedule`] builds the loop nests.
+//! [`schedule_with_fallback`] and [`schedule_cases`] drive both.
 //!
 //! Statements over the same index share a loop if each reads only elements that the others set at
-//! that index. This repeats inside the loop ([`group`]). An element that nothing reads outside its
-//! loop has no memory ([`places`]). Conditions on an index become loop bounds ([`narrow`]), and a
-//! loop is split where their truth changes ([`split`]). A single-trip loop is replaced by its body
-//! ([`once`]). Loop-carried arrays are updated in place if possible ([`in_place`]). Successive
-//! loops over the same elements are strip-mined for the cache ([`strips`]). Finally, loops that
-//! change arrays become kernels ([`regions`]).
+//! that index. This repeats inside the loop ([`fusion`]). An element that nothing reads outside its
+//! loop has no memory ([`storage`]). Conditions on an index become loop bounds ([`loop_bounds`]),
+//! and a loop is split where their truth changes ([`index_set_split`]). A single-trip loop is
+//! replaced by its body ([`single_trip`]). Loop-carried arrays are updated in place if possible
+//! ([`copy_elision`]). Successive loops over the same elements are strip-mined for the cache
+//! ([`strip_mine`]). Finally, loops that change arrays become kernels ([`in_place_loops`]).
 
 #![forbid(unsafe_code)]
 
@@ -100,7 +100,8 @@ pub enum FlattenPolicy {
     Counted,
     /// Also `while` loops.
     WhileLoops,
-    /// Also loops with checks on values that they compute ([`watched`]), except the listed ones.
+    /// Also loops with checks on values that they compute ([`defer_checks`]), except the listed
+    /// ones.
     DeferredChecks(Vec<Arc<region::SsaLoop>>),
 }
 
@@ -110,7 +111,7 @@ pub struct Prepared {
     pub ssa: Arc<SsaFunction>,
     /// For each of the first statements, the original statement that it implements.
     original_stmts: Vec<StmtId>,
-    /// The statements that [`apart`] adds; they are computed before their readers.
+    /// The statements that [`hoist_gathers`] adds; they are computed before their readers.
     hoisted_gathers: Range<u32>,
     /// The statements that are matrix products.
     matrix_products: HashMap<StmtId, gemm::RecognisedProduct>,
@@ -145,13 +146,13 @@ impl Prepared {
 /// Optimises a function for scheduling. `repeated` selects the loops that become statements. The
 /// passes are, in order:
 ///
-/// - [`terms`] removes redundant guards, [`fewer`] unneeded axes.
-/// - [`count_existentials`] counts existentials, and [`extremes`] reads extreme elements at their
-///   index.
-/// - [`sums`] factors sums, and [`inline_batched_calls`] inlines batched calls.
-/// - [`short_axes`] scalarises short axes, and [`apart`] hoists gathers.
-/// - [`given`] forwards views to loops, and [`products`] prepares matrix products.
-/// - [`watched`] defers checks of loops, and [`repeat`] flattens loops.
+/// - [`redundant_guards`] removes redundant guards, [`invariant_axes`] unneeded axes.
+/// - [`count_existentials`] counts existentials, and [`arg_reductions`] reads extreme elements at
+///   their index.
+/// - [`factor_sums`] factors sums, and [`inline_batched_calls`] inlines batched calls.
+/// - [`scalarise_axes`] scalarises short axes, and [`hoist_gathers`] hoists gathers.
+/// - [`forward_views`] forwards views to loops, and [`gemm`] prepares matrix products.
+/// - [`defer_checks`] defers checks of loops, and [`flatten_loops`] flattens loops.
 #[must_use]
 pub fn prepare(ssa: Arc<SsaFunction>, repeated: &FlattenPolicy, callees: InlineCallees<'_>) -> Prepared {
     let ssa = redundant_guards::remove_redundant_guards(&ssa).map_or(ssa, Arc::new);

@@ -1,7 +1,7 @@
 //! **Loop nest IR.** The input of a backend: the storage that a kernel accesses, and its loops.
 //!
-//! Everything is in terms of Tensor SSA. A variable is a statement's tensor. A [`Set`] assigns one
-//! of its elements by the statement's right-hand side, over the indices of the enclosing loops.
+//! Everything is in terms of Tensor SSA. A variable is a statement's tensor. An [`Assignment`] sets
+//! one of its elements by the statement's right-hand side, over the indices of the enclosing loops.
 //!
 //! [`super::schedule`] builds kernels; the JIT compiles them, and [`super::text`] prints them.
 

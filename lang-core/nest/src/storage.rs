@@ -89,8 +89,8 @@ pub(super) fn assign_storage(
     places
 }
 
-/// Sets [`Place::is_fully_initialised`] of each output and temporary from the ranges of the loops
-/// that set it.
+/// Sets [`KernelStorage::is_fully_initialised`] of each output and temporary from the ranges of the
+/// loops that set it.
 pub(super) fn mark_fully_initialised(body: &[NestNode], places: &mut [KernelStorage]) {
     for place in places.iter_mut().filter(|p| p.role != StorageRole::Input) {
         place.is_fully_initialised = is_fully_initialised(body, place, &mut Vec::new());

@@ -1,6 +1,6 @@
 //! **Resolution result.** The meaning of every name in the tree of one item, as side tables over
-//! the tree of `syntax::ast`. The type checker reads both. Nothing here depends on the position of
-//! the item in its file, so an edit elsewhere leaves it valid.
+//! the tree of [`lang_syntax::ast`]. The type checker reads both. Nothing here depends on the
+//! position of the item in its file, so an edit elsewhere leaves it valid.
 
 use std::collections::{BTreeSet, HashMap};
 

@@ -1,6 +1,6 @@
 //! **Scalar functions.** The single table of names, domains, arguments, partial derivatives and
-//! accuracies; all other code reads it. The implementations are in `interp::scalar`. Every match on
-//! [`ScalarFn`] is exhaustive, so the compiler lists the places that a new function needs;
+//! accuracies; all other code reads it. The implementations are in `lang_runtime::scalar`. Every
+//! match on [`ScalarFn`] is exhaustive, so the compiler lists the places that a new function needs;
 //! `docs/add-an-op.md` is the checklist.
 //!
 //! A row is `Variant "name" Domain(f64 ulp, f32 ulp) [argument: "partial", ...] "doc"`. A partial
@@ -8,7 +8,7 @@
 //! argument; see [`super::partials`].
 //!
 //! The accuracies bound the distance from the correctly rounded value, in units in the last place
-//! (ulp); `tests/tests/scalar.rs` checks them. For negative arguments, those of `digamma` and
+//! (ulp); `tests/tests/suite/scalar.rs` checks them. For negative arguments, those of `digamma` and
 //! `polygamma` are relative to the largest term. Functions of integers alone have neither partial
 //! derivatives nor accuracies.
 

@@ -134,8 +134,8 @@ pub trait Host {
         Layout::default()
     }
     /// Reports the progress of the current work, outermost first, after the flag of
-    /// [`Interp::set_report_flag`](lang_interp::Interp::set_report_flag) was set. The list is empty
-    /// when reported work has ended.
+    /// `lang_interp::Interp::set_report_flag` was set. The list is empty when reported work has
+    /// ended.
     fn progress(&mut self, work: &[WorkProgress]) {
         let _ = work;
     }

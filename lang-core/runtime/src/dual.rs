@@ -21,7 +21,7 @@ pub struct Dual {
     charge: MemoryCharge,
 }
 
-/// The parts nest as deep as derivatives do; see [`super::value::Items`].
+/// The parts nest as deep as derivatives do; see [`super::value::Components`].
 impl Drop for Dual {
     fn drop(&mut self) {
         if self.primal.needs_iterative_drop() || self.tangent.needs_iterative_drop() {

@@ -1,5 +1,6 @@
-//! **Plot data.** The layers and options of a `plot`, built from values. [`lang_interp::special`]
-//! builds a figure and hands it to the host, which decides how it looks.
+//! **Plot data.** The layers and options of a `plot`, built from values.
+//! `lang_interp::special_forms` builds a figure and hands it to the host, which decides how it
+//! looks.
 
 use std::sync::Arc;
 

@@ -22,8 +22,8 @@ use super::scalar::convert;
 /// The positive zero of `digamma`, and its rounding error in `f64`.
 const DIGAMMA_ZERO: (f64, f64) = (1.461_632_144_968_362_3, 9.549_995_429_965_697e-17);
 
-/// The coefficients of `digamma(1.5 + t) / (1.5 + t - ZERO)` in powers of t, for |t| <= 1/2,
-/// interpolated at Chebyshev points.
+/// The coefficients of `digamma(1.5 + t) / (1.5 + t - DIGAMMA_ZERO)` in powers of t, for |t| <=
+/// 1/2, interpolated at Chebyshev points.
 const DIGAMMA_QUOTIENT: [f64; 22] = [
     0.951_055_876_031_833,
     -0.423_627_421_281_460_5,

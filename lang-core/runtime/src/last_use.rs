@@ -12,10 +12,11 @@
 //! because the outer update replaces it. At the end of a loop body, every outer local that the next
 //! step reads is live.
 //!
-//! The evaluation order is that of [`Expr::for_each_child`]. Operands come left to right; functions
-//! that a call creates come after its other parts. The base of an update comes after its subscripts
-//! and values if it is a local or a component of one. Reading such a base cannot fail, so the
-//! difference is not observable.
+//! The evaluation order is that of
+//! [`TypedExpr::for_each_child`](lang_types::tree::TypedExpr::for_each_child). Operands come left
+//! to right; functions that a call creates come after its other parts. The base of an update comes
+//! after its subscripts and values if it is a local or a component of one. Reading such a base
+//! cannot fail, so the difference is not observable.
 //!
 //! Taking too rarely is safe, because an update then copies. Taking too early would be wrong.
 //! Locals of scalar type are never taken, because sizes in types may refer to them.

@@ -1,5 +1,5 @@
 //! **Enclosing constructs** of an expression inside a definition: `let`s, indices, loops, functions
-//! and conditions. [`super::inside`] builds a function from the expression and these.
+//! and conditions. [`super::subexpression`] builds a function from the expression and these.
 
 use lang_base::Name;
 use lang_sizes::predicate::{Atom, LocalId, Poly};

@@ -110,7 +110,7 @@ impl FileText {
         let places: Vec<(u32, Option<u32>)> = self.pieces.iter().map(|p| (p.comment_start, p.certain_start)).collect();
         let (old, new) = resplit(&places, edited.clone(), inserted, &text);
         self.text = text;
-        // Texts have at most `MAX_TEXT` bytes, or no items.
+        // Texts have at most `MAX_TEXT_BYTES` bytes, or no items.
         let moved = |at: u32| u32::try_from((at as usize + inserted).saturating_sub(edited.len())).unwrap_or(u32::MAX);
         for piece in self.pieces.iter_mut().skip(old.end) {
             piece.start = moved(piece.start);

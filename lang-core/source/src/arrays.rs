@@ -199,8 +199,8 @@ impl BodyWriter<'_> {
         found
     }
 
-    /// Collects the results of [`Self::alone`]. Each element counts once, because inlined lines
-    /// share their reads.
+    /// Collects the results of [`Self::sole_subscript_axes`]. Each element counts once, because
+    /// inlined lines share their reads.
     fn collect_sole_subscripts(
         &self,
         e: &SourceExpr,

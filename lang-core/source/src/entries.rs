@@ -184,7 +184,7 @@ pub(super) struct EntryReader {
 }
 
 /// The context of an expression whose entries are shown. Its functions use the variables of an
-/// `Ssa` in polynomials.
+/// `SsaFunction` in polynomials.
 pub struct ExpressionContext<'k> {
     /// The variables in scope.
     pub scope_variables: Vec<ScopeVariable>,
@@ -247,8 +247,8 @@ pub fn entries(
 }
 
 /// Returns the form whose outputs are the entries, without checks: the primal for a value, else the
-/// adjoint. Its seed is 1 if `of_one` holds; the parameter of a cotangent is 0. `None` if nothing
-/// is real.
+/// adjoint. Its seed is 1 if `has_unit_seed` holds; the parameter of a cotangent is 0. `None` if
+/// nothing is real.
 fn ssa_at_point(
     module: &dyn CalleeForms,
     callee: &Arc<FunctionKey>,

@@ -1,24 +1,27 @@
 //! **Derivatives as source.** Prints the adjoint or the tangent of a definition, a function in
 //! Tensor SSA, as an Iverson definition. The text type-checks and evaluates to the same value
-//! (DESIGN 2.3: every form prints as readable text). `print_derivative` and `entries` are the entry
-//! points; the editor's views, hovers and the REPL call them.
+//! (DESIGN 2.3: every form prints as readable text). `print_derivative` and [`entries`] are the
+//! entry points; the editor's views, hovers and the REPL call them.
 //!
-//! `entries` prints the derivative of one expression inside a definition, entry by entry, by the
+//! [`entries`] prints the derivative of one expression inside a definition, entry by entry, by the
 //! same means.
 //!
 //! The way of a derivative from Tensor SSA to text:
 //!
-//! - `read` turns each statement into a line: an expression (`tree`) over indices of its own.
-//!   `regions` reads loops; `print_loops` and `parts` print them.
-//! - `rules` and `sums` simplify an expression in its context; `table` holds the facts about
+//! - [`read_ssa`] turns each statement into a line: an expression ([`expression_tree`]) over
+//!   indices of its own. [`read_loops`] reads loops; [`print_loops`] and [`print_loop_results`]
+//!   print them.
+//! - [`rules`] and [`sums`] simplify an expression in its context; [`table`] holds the facts about
 //!   statements that they need.
-//! - `merge` and `cross_line_rules` combine lines. `checks` keeps the checks that do not follow
-//!   from known facts.
-//! - `derivative_signature` computes parameters and results. `ways`, `known`, `cases` and
-//!   `constructors` take values of sum types apart by constructor.
-//! - `update` prints array updates and `argsort`; `scatter` prints sums over data-dependent places.
-//! - `hints` and `names` choose names. `writer` and the modules after it (`definition`, `arrays`,
-//!   `text`, `predicate`, `call`) print.
+//! - [`merge`] and [`cross_line_rules`] combine lines. [`redundant_checks`] keeps the checks that
+//!   do not follow from known facts.
+//! - [`derivative_signature`] computes parameters and results. [`constructor_patterns`],
+//!   [`constant_propagation`], [`cases`] and [`constructors`] take values of sum types apart by
+//!   constructor.
+//! - [`print_updates`] prints array updates and `argsort`; [`scatter`] prints sums over
+//!   data-dependent places.
+//! - [`axis_names`] and [`names`] choose names. [`writer`] holds the state of printing;
+//!   [`definition`], [`arrays`], [`print_expressions`], [`print_predicate`] and [`call`] print.
 //!
 //! The formatter lays the text out; if it rejects the text, the derivative is shown as Tensor SSA.
 

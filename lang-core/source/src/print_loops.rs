@@ -1,7 +1,7 @@
 //! **Loops to text.** Prints `fold (s, t) = (0.0, 1.0) for i < n: … yield s`, or `loop` and `scan`
 //! with `while`. A result of each iteration is yielded if it depends only on values before the
 //! iteration. Otherwise the iteration stores it in a carried array. The bindings of the results are
-//! in [`super::parts`].
+//! in [`super::print_loop_results`].
 
 use super::NoTextReason;
 use super::expression_tree::SourceExpr;

@@ -1,5 +1,5 @@
-//! **Loops as lines.** Reads the loops of Tensor SSA for [`super::read`]. The statements of a body
-//! become lines after those of the function, each with the number of its loop.
+//! **Loops as lines.** Reads the loops of Tensor SSA for [`super::read_ssa`]. The statements of a
+//! body become lines after those of the function, each with the number of its loop.
 //!
 //! A reverse loop recomputes the values of a forward iteration from the states before it, as one
 //! would write it by hand. If that needs whole arrays as states that are not kept already, it reads
@@ -124,7 +124,7 @@ impl StatementFacts {
         false
     }
 
-    /// Returns the indices of [`Self::around`] whose ranges are known.
+    /// Returns the indices of [`Self::enclosing_indices`] whose ranges are known.
     pub(super) fn bounded_enclosing_indices(&self, within: Option<u32>) -> Vec<Index> {
         let open = |i: &Index| self.loops.iter().any(|r| !r.has_trip_count && r.iteration_index.local == i.local);
         self.enclosing_indices(within).into_iter().filter(|i| !open(i)).collect()
@@ -343,8 +343,8 @@ impl LineReader<'_> {
         Ok((offset, inputs))
     }
 
-    /// Returns for each `Arg::LineRead` the line that it reads, with its first subscripts; `None`
-    /// for a carried input.
+    /// Returns for each `LoopArg::Captured` the line that it reads, with its first subscripts;
+    /// `None` for a carried input.
     fn given_inputs(
         &mut self,
         ssa: &SsaFunction,
@@ -391,8 +391,8 @@ impl LineReader<'_> {
         Ok((StmtId(offset + v.0), rest.to_vec()))
     }
 
-    /// Returns whether a body statement can be recomputed. It may depend on `Arg::LineRead` inputs,
-    /// on carried scalars, and on carried arrays whose states are kept anyway.
+    /// Returns whether a body statement can be recomputed. It may depend on `LoopArg::Captured`
+    /// inputs, on carried scalars, and on carried arrays whose states are kept anyway.
     fn can_recompute(&self, ssa: &SsaFunction, of: &Arc<SsaLoop>, v: StmtId) -> bool {
         let kept = |k: u32| {
             ssa.stmts.iter().any(|s| match &s.rhs {
@@ -438,7 +438,7 @@ impl LineReader<'_> {
         if let Some(again) = self.recomputations.iter().find(made) {
             return Ok(again.offset);
         }
-        // Its `Arg::LineRead` inputs may need recomputation, too.
+        // Its `LoopArg::Captured` inputs may need recomputation, too.
         let given = self.given_inputs(ssa, scope, of, at, within)?;
         let (offset, inputs) = self.reserve_body(&of.body)?;
         self.recomputations.push(Recomputation { loop_id: id, iteration: at.to_vec(), enclosing_loop: within, offset });

@@ -1,7 +1,7 @@
 //! **Tensor SSA to lines.** A [`StatementLine`] is one statement as an expression for its element,
 //! over indices of its own. Its reads still refer to other statements; [`super::merge`] substitutes
-//! them. [`super::writer`] and [`super::entries`] call [`lines`] first; [`super::regions`] reads
-//! the bodies of loops.
+//! them. [`super::writer`] and [`super::entries`] call [`read_lines`] first; [`super::read_loops`]
+//! reads the bodies of loops.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -236,7 +236,8 @@ pub(super) fn read_lines(ssa: &SsaFunction, fresh: &mut StatementFacts) -> Resul
 pub(super) struct LineReader<'a> {
     pub(super) lines: Vec<StatementLine>,
     pub(super) facts: &'a mut StatementFacts,
-    /// The loops read so far; `agains` are the iterations of them that other loops recompute.
+    /// The loops read so far; `recomputations` are the iterations of them that other loops
+    /// recompute.
     pub(super) loops: Vec<ReadLoop>,
     pub(super) recomputations: Vec<Recomputation>,
     /// For each line of a loop body, the line that holds its values in all iterations.
@@ -256,7 +257,7 @@ pub(super) struct ReadingScope {
 
 impl LineReader<'_> {
     /// Reads the statements of a function or of a loop body. The inputs of a loop body are skipped,
-    /// because [`super::regions`] has set their lines.
+    /// because [`super::read_loops`] has set their lines.
     pub(super) fn read_body(&mut self, ssa: &SsaFunction, scope: &ReadingScope) -> Result<(), NoTextReason> {
         for (k, stmt) in (0..).zip(&ssa.stmts) {
             if scope.offset > 0 && matches!(stmt.rhs, Rhs::Input(_)) {

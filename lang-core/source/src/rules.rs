@@ -4,7 +4,7 @@
 //! until nothing changes.
 //!
 //! No rule increases the work. The rules assume that sums and products may be reassociated, that
-//! products distribute over sums, and the identities of [`super::tree`].
+//! products distribute over sums, and the identities of [`super::expression_tree`].
 
 use super::expression_tree::{ReductionExpr, SourceExpr};
 use super::sums::simplify_sum;

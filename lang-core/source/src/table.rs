@@ -1,5 +1,5 @@
 //! **Facts about statements.** Holds the extents of each statement, and whether it may be zero or
-//! not finite because a range is empty. Module [`super::read`] fills the table; the rules of
+//! not finite because a range is empty. Module [`super::read_ssa`] fills the table; the rules of
 //! [`super::rules`] and [`super::sums`] read it.
 
 use super::expression_tree::SourceExpr;

@@ -3,8 +3,8 @@
 //! lines of each case, and prints them.
 //!
 //! The printing itself is in impl blocks of other modules: [`super::definition`] prints bodies,
-//! [`super::arrays`] arrays and index names, [`super::text`] expressions, [`super::predicate`]
-//! predicates, [`super::call`] calls.
+//! [`super::arrays`] arrays and index names, [`super::print_expressions`] expressions,
+//! [`super::print_predicate`] predicates, [`super::call`] calls.
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -370,7 +370,7 @@ pub(super) fn unknown_extent_error(name: &Name, span: Span) -> Diagnostic {
 }
 
 /// Instantiates the body of a type definition: `args[k]` replaces `Type::Param(k)` and
-/// `Atom::Bound(k)`.
+/// `Atom::SizeParam(k)`.
 pub fn instantiate_type_body(t: &Type, args: &[GenericArg]) -> Type {
     t.substitute(
         &|k| match args.get(k as usize) {
@@ -434,7 +434,7 @@ pub fn signature_sizes(tree: &Tree, resolved: &Resolved) -> Vec<(LocalId, SizePa
     sizes
 }
 
-/// The written signature of a definition, in terms of `Atom::Bound`.
+/// The written signature of a definition, in terms of `Atom::SizeParam`.
 pub struct LoweredSignature {
     /// The signature. Its result is [`Type::Error`] if none is written.
     pub signature: Signature,

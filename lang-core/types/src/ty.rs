@@ -13,7 +13,7 @@ pub use lang_syntax::ops::Scalar;
 /// A type.
 ///
 /// In a [`Signature`], a call instantiates [`Type::Param`] and
-/// [`lang_sizes::predicate::Atom::Bound`]. A checked body contains no [`Type::Meta`].
+/// [`lang_sizes::predicate::Atom::SizeParam`]. A checked body contains no [`Type::Meta`].
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum Type {
     /// A number or truth value.
@@ -81,7 +81,7 @@ pub enum TypeClass {
 pub struct Signature {
     /// Type parameters and their classes. `Type::Param(k)` refers to number `k`.
     pub type_params: Vec<(Name, TypeClass)>,
-    /// Size parameters. `Atom::Bound(k)` refers to number `k`.
+    /// Size parameters. `Atom::SizeParam(k)` refers to number `k`.
     ///
     /// The order is: the implicit sizes in order of occurrence, one for each `i64` parameter
     /// (solved by the argument), and the `?k` of the result.

@@ -9,11 +9,11 @@ use lang_base::Name;
 pub enum ParamKind {
     /// A type: [`Type::Param`] in the body.
     Type,
-    /// A size: [`lang_sizes::predicate::Atom::Bound`] in the body.
+    /// A size: [`lang_sizes::predicate::Atom::SizeParam`] in the body.
     Size,
 }
 
-/// A type definition. In its body `Type::Param(k)` and `Atom::Bound(k)` refer to parameter `k`.
+/// A type definition. In its body `Type::Param(k)` and `Atom::SizeParam(k)` refer to parameter `k`.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TypeInfo {
     /// Its parameters.

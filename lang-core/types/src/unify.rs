@@ -55,7 +55,8 @@ pub enum SizeOrigin {
 pub struct MetaTable {
     types: Vec<TypeMeta>,
     sizes: Vec<SizeMeta>,
-    /// The constraints whose metavariables have changed since the last call of [`Self::woken`].
+    /// The constraints whose metavariables have changed since the last call of
+    /// [`Self::take_woken`].
     woken_constraints: Vec<u32>,
     /// Whether a type was too large and therefore skipped.
     has_skipped_large: Cell<bool>,

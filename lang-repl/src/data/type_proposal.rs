@@ -1,5 +1,5 @@
 //! **Type inference for data files.** Proposes the type for the content of a file, as it is written
-//! at a `let`. The help of a `load` without a type shows it (`engine/advice.rs`).
+//! at a `let`. The help of a `load` without a type shows it (`engine::advice`).
 
 use super::csv::{CellKind, DataTable, FirstRow};
 use super::{FileArray, FileContent, FileElements};

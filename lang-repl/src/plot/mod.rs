@@ -1,6 +1,6 @@
-//! **Plots.** `plan` turns a figure into a drawing plan with axes (`scale`) and histogram bins
-//! (`bins`). `terminal` and `text_tiles` draw the plan as text on a `screen`; `sheet` and `picture`
-//! draw it to a file.
+//! **Plots.** `drawing_plan` turns a figure into a drawing plan with axes (`plot_axis`) and
+//! histogram bins (`bins`). `text_plot` and `text_tiles` draw the plan as text on a `screen`;
+//! `vector_drawing` and `plot_file` draw it to a file.
 //!
 //! Any data yields a plot: values that cannot be drawn are left out and reported. The work depends
 //! on the amount of data, not on its values.

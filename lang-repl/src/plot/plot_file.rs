@@ -1,5 +1,5 @@
-//! **Plots as files.** Converts the drawing of `sheet` to SVG, or to pixels and PNG. Equal plots
-//! have identical bytes, because the only font is compiled into the program.
+//! **Plots as files.** Converts the drawing of `vector_drawing` to SVG, or to pixels and PNG. Equal
+//! plots have identical bytes, because the only font is compiled into the program.
 
 use std::path::Path;
 use std::sync::OnceLock;

@@ -2,7 +2,7 @@
 //! multiply them with tangents and cotangents.
 //!
 //! Quotients have a rule of their own. All other operations use the table that every path shares
-//! (`resolve::partials`); the pass inlines its Iverson definitions.
+//! ([`lang_resolve::partials`]); the pass inlines its Iverson definitions.
 //!
 //! The module also decides when a structural zero may meet a factor that is infinite or NaN,
 //! because `0 * inf` is not zero.

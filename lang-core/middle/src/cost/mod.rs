@@ -6,10 +6,10 @@
 //!
 //! The cost of a definition is composed of those of its statements ([`function`]). A statement
 //! visits a nest of loops ([`nest`]). A call or a loop costs its inside once for each repetition
-//! ([`repeat`]): the cost of a callee is instantiated with the sizes of the call.
+//! ([`repetition`]): the cost of a callee is instantiated with the sizes of the call.
 //!
-//! The session computes costs per definition, for primal and derived functions. `bound` compares
-//! them, and hovers, lenses and `iverson cost` print them.
+//! The session computes costs per definition, for primal and derived functions. `cost_ratio`
+//! compares them, and hovers, lenses and `iverson cost` print them.
 
 mod content_hash;
 mod cost_ratio;

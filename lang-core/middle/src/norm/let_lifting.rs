@@ -33,7 +33,7 @@ pub fn lift_lets(function: &CoreFunction, hits: &mut RuleCoverage) -> CoreFuncti
     CoreFunction { body, vars: pass.vars, ..function.clone() }
 }
 
-/// Returns whether the expression has the form that [`lift`] produces:
+/// Returns whether the expression has the form that [`lift_lets`] produces:
 /// `Le ::= e | let x = e in Le`. No other `let` may occur. A call may occur only as the value of a
 /// binding, inside generations, brackets and checks.
 #[must_use]

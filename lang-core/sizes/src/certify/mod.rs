@@ -1,6 +1,6 @@
 //! **Certificates**: proofs that a gradient costs at most a constant times its function, for all
-//! sizes. The module compares formulas only; `cost::bound` builds the question from the costs of a
-//! function and its derivative.
+//! sizes. The module compares formulas only; `lang_middle::cost::cost_ratio` builds the question
+//! from the costs of a function and its derivative.
 //!
 //! A [`CostQuestion`] holds formulas for the work of a function and of its derivative, for the
 //! sizes of inputs and outputs (`io`), and for an allowance (`extra`). The function [`certify()`]

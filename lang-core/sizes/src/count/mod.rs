@@ -1,7 +1,7 @@
 //! **Counting of lattice points**: the number of integer tuples that satisfy a predicate, and the
 //! sum of a polynomial over them, as formulas in the sizes. A formula is a sum of polynomials, each
-//! guarded by a predicate over the sizes. It is exact for all sizes, including 0. `cost` and
-//! `certify` use it.
+//! guarded by a predicate over the sizes. It is exact for all sizes, including 0.
+//! `lang_middle::cost` and [`certify`](super::certify) use it.
 //!
 //! The method is that of Pugh, "Counting solutions to Presburger formulas", 1994. A predicate is
 //! split into disjoint conjunctions ([`disjoint`]). In each, the indices are summed out one by one

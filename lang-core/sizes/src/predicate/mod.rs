@@ -1,6 +1,6 @@
 //! **Integer facts** about sizes and indices: polynomials over atoms (the normal form of sizes), a
-//! prover for bounds, and predicates with their simplification. The checker in `types` calls this
-//! module, as do all passes after it.
+//! prover for bounds, and predicates with their simplification. The checker in `lang_types` calls
+//! this module, as do all passes after it.
 
 pub mod context;
 pub mod poly;

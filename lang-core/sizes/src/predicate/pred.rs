@@ -23,8 +23,8 @@ const FIRST_BOUND: u32 = 1 << 23;
 
 /// The locals of the bound variables of existentials while their bodies are rewritten. They differ
 /// from variables of programs, and from statements and indices of Tensor SSA. The scheduler's
-/// `BEGIN` and `END` variables of chunks are the last two of the range, so `replace_opaque` must
-/// not see an existential that mentions them.
+/// `CHUNK_BEGIN` and `CHUNK_END` variables of chunks are the last two of the range, so
+/// `replace_opaque` must not see an existential that mentions them.
 const OPENED_LOCALS: Range<u32> = 3 << 22..1 << 24;
 
 /// A predicate.

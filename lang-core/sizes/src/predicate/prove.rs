@@ -34,7 +34,7 @@ const GOAL_COST: u64 = 100;
 /// A conjunction of facts, added and removed like scopes.
 ///
 /// ```
-/// use lang_core::predicate::{Atom, Facts, LocalId, Poly};
+/// use lang_sizes::predicate::{Atom, Facts, LocalId, Poly};
 /// let local = |k, name: &str| Poly::atom(Atom::Local(LocalId(k), name.into()));
 /// let [i, n] = [local(0, "i"), local(1, "n")];
 /// let mut facts = Facts::new();

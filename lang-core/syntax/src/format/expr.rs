@@ -178,7 +178,7 @@ impl<'a> Printer<'a> {
         }
     }
 
-    /// Prints the `at`-th of `items`, for [`Self::block`].
+    /// Prints the `at`-th of `items`, for [`Self::bracketed_block`].
     pub(super) fn print_nth<T>(
         &mut self,
         items: &'a [T],

@@ -388,7 +388,7 @@ impl<'a> Printer<'a> {
         self.group(block)
     }
 
-    /// Like [`Self::block`], but breaks together with the enclosing group.
+    /// Like [`Self::bracketed_block`], but breaks together with the enclosing group.
     pub(super) fn ungrouped_block(
         &mut self,
         open: Sym,

@@ -3,7 +3,7 @@
 //!
 //! First tokens or a lookahead select almost every alternative of the grammar, so each token is
 //! read a bounded number of times. Bracketed lists recover element by element: an error in one ends
-//! at the next comma or at the closer, which [`super::tokens::balance`] guarantees.
+//! at the next comma or at the closer, which [`super::brackets::balance`] guarantees.
 
 use chumsky::input::{InputRef, MapExtra};
 use chumsky::prelude::*;

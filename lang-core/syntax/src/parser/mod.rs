@@ -2,9 +2,9 @@
 //! contains error nodes and the diagnostics report the errors.
 //!
 //! Stages:
-//! - [`lex`](super::lexer::lex) produces the tokens, and [`tokens`] matches the brackets.
+//! - [`lex`](super::lexer::lex) produces the tokens, and [`brackets`] matches the brackets.
 //! - The grammar ([`items`], [`types`], [`patterns`], [`exprs`], [`forms`]) runs. It uses chumsky
-//!   over [`tokens::TokenClass`] and allocates nodes through [`builder`].
+//!   over [`brackets::TokenClass`] and allocates nodes through [`builder`].
 //! - [`chain`] groups operators by precedence.
 //! - [`errors`] and [`hints`] turn the remaining errors into diagnostics.
 //!

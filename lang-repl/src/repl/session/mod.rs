@@ -1,7 +1,7 @@
 //! The state of a session, and the execution of one input. An input is a command, a question
 //! (`?name`), or items: definitions and expressions.
 //!
-//! `definitions` adds and replaces definitions, `evaluating` runs expressions. The other modules
+//! `definitions` adds and replaces definitions, `evaluation` runs expressions. The other modules
 //! implement commands.
 
 mod definitions;
@@ -89,7 +89,7 @@ impl ReplSession {
         session
     }
 
-    /// Returns `Good` if every input so far was.
+    /// Returns [`Status::Success`] if every input so far was.
     pub(crate) fn status(&self) -> Status {
         self.status
     }

@@ -1,7 +1,7 @@
 //! **Derivative operators.** Elaborates `grad`, `jvp`, `vjp`, `hvp`, `jacobian`, `hessian` and
 //! `deriv` to calls of derived functions. The differentiated function is a definition, or a local
 //! function built from a lambda or an inlined body, with its captures as first parameters
-//! ([`super::close`]).
+//! ([`super::closure_conversion`]).
 //!
 //! A derived function takes and returns tensors, part by part ([`DerivativeKind`]). This module
 //! flattens tangents and cotangents into parts and reassembles them as their types prescribe.

@@ -457,8 +457,8 @@ impl Elaborator<'_> {
     /// Returns the polynomial of an integer. If an operation on it may have wrapped, returns a
     /// variable that holds the value instead.
     ///
-    /// Fails with `Wraps` if small numbers suffice for the wrap, because a later pass substitutes
-    /// the variable's polynomial. The interpreter evaluates such a program.
+    /// Fails with `IndexOverflow` if small numbers suffice for the wrap, because a later pass
+    /// substitutes the variable's polynomial. The interpreter evaluates such a program.
     pub(super) fn exact_poly(&mut self, a: SymbolicValue, span: Span) -> ElabResult<Poly> {
         Ok(match a {
             SymbolicValue::Int { poly, exact: true } => poly,

@@ -1,6 +1,6 @@
-//! **Loops**: `fold`, `scan` and `loop`. The body becomes a local function (`close`) of its
-//! captures and the carry. It returns the next carry and the output of the step. Several index
-//! variables are nested loops.
+//! **Loops**: `fold`, `scan` and `loop`. The body becomes a local function
+//! ([`super::closure_conversion`]) of its captures and the carry. It returns the next carry and the
+//! output of the step. Several index variables are nested loops.
 //!
 //! A loop with a condition carries the condition's value, because it must be known before a step
 //! runs.

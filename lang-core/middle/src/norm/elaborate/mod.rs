@@ -8,8 +8,8 @@
 //! integer or truth value that only the run knows gets a variable, which polynomials and predicates
 //! then read.
 //!
-//! A binding goes into the innermost open scope ([`Elaborator::scope`]): a function, the body of a
-//! binder, or the operand of a bracket. So core evaluates only expressions that the program
+//! A binding goes into the innermost open scope ([`Elaborator::in_scope`]): a function, the body of
+//! a binder, or the operand of a bracket. So core evaluates only expressions that the program
 //! evaluates, and computes each once.
 
 mod access;
@@ -59,7 +59,8 @@ const MAX_NODES: usize = 100_000;
 /// The deepest nesting of inlined functions. Beyond it a recursion is assumed.
 const MAX_INLINE_DEPTH: usize = 64;
 
-/// The bound on the absolute value of integers in understood arithmetic ([`Function::bounded`]).
+/// The bound on the absolute value of integers in understood arithmetic
+/// ([`CoreFunction::bounded_params`]).
 const INTEGER_BOUND: i128 = 1 << 47;
 
 /// Queries of elaboration about other items.

@@ -1,8 +1,8 @@
 //! **Run-time specialisation.** Elaborates a derivative operator that the run has applied, or an
-//! expression that it has reached ([`RuledCall`]), to a function. Its parameters are the data that
-//! the function values have captured, and the arguments, in the order in which they are read off
-//! the values. Captured functions are known here as in an elaborated text, so that they are inlined
-//! or called.
+//! expression that it has reached ([`RuntimeRequest`]), to a function. Its parameters are the data
+//! that the function values have captured, and the arguments, in the order in which they are read
+//! off the values. Captured functions are known here as in an elaborated text, so that they are
+//! inlined or called.
 //!
 //! Sizes have different names at the definition of a function and at the operator. Sizes that the
 //! types equate become one size: the parameter types of a function are the types of the arguments

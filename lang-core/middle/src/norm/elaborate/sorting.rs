@@ -3,7 +3,7 @@
 //! them.
 //!
 //! A filter inside an index range has another extent for each index, so it is outlined
-//! ([`Elaborator::apart`]).
+//! ([`Elaborator::outline`]).
 
 use std::sync::Arc;
 

@@ -361,7 +361,7 @@ pub(crate) enum RandomPred {
     And(Box<[RandomPred; 2]>),
     AnyOf(Vec<RandomPred>),
     Not(Box<RandomPred>),
-    /// An existential; the flag selects [`exists`] over [`some`].
+    /// An existential; the flag selects [`exists`] over [`raw_exists`].
     Exists(VarNumber, RandomExpr, Box<RandomPred>, bool),
     /// Substitution of an expression for a variable.
     Substitute(VarNumber, RandomExpr, Box<RandomPred>),

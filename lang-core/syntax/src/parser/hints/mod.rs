@@ -1,8 +1,8 @@
 //! **Syntax hints.** Guesses a newcomer's intention from the tokens around an error.
 //!
 //! The grammar itself contains no hints. [`foreign_notation`] holds tables of other languages'
-//! notation, [`quoted`] the mistakes with messages of their own. This module adds hints based on
-//! the expected tokens. The first matching row wins.
+//! notation, [`recognisers`] the mistakes with messages of their own. This module adds hints based
+//! on the expected tokens. The first matching row wins.
 
 mod foreign_notation;
 mod recognisers;

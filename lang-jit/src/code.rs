@@ -48,7 +48,7 @@ impl CompiledKernel {
     /// Wraps the function at this address.
     ///
     /// # Safety
-    /// It must be an [`KernelEntry`] of this module, and read its arguments in the layout of
+    /// It must be a [`KernelEntry`] of this module, and read its arguments in the layout of
     /// [`CompiledKernel::run`].
     pub(crate) unsafe fn new(
         address: *const u8,

@@ -74,8 +74,8 @@ pub(crate) fn compile_kernel(
     });
     let places = places.collect();
     #[allow(unsafe_code, reason = "this is the function that was just made")]
-    // SAFETY: the signature is that of an `KernelEntry` of `crate::code`, and the function reads
-    // its arguments in the layout of `words`.
+    // SAFETY: the signature is that of a `KernelEntry` of `crate::code`, and the function reads its
+    // arguments in the layout of `argument_words`.
     let native = unsafe {
         CompiledKernel::new(
             address,

@@ -3,8 +3,8 @@
 //! editor displays come from `lang-ide`.
 //!
 //! The reading thread parses messages (`transport`) and begins each in order (`server`). A loop on
-//! its own thread (`state`) owns the session and the documents. Worker threads (`lane`) answer
-//! questions (`world`) on snapshots. One thread of an async runtime awaits their answers, one
+//! its own thread (`state`) owns the session and the documents. Worker threads (`workers`) answer
+//! questions (`snapshot`) on snapshots. One thread of an async runtime awaits their answers, one
 //! thread reads files (`files`), and one writes messages. Programs are evaluated only in a child
 //! process (`evaluate`).
 

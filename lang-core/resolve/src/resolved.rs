@@ -126,7 +126,7 @@ pub struct Resolved {
     pub is_single_ctor: bool,
     /// The definitions, `let`s and types, of any module, that the item mentions.
     pub referenced_items: BTreeSet<GlobalName>,
-    /// The subset of `uses` that the signature of a definition mentions.
+    /// The subset of `referenced_items` that the signature of a definition mentions.
     pub signature_references: BTreeSet<GlobalName>,
     /// The diagnostics of resolution.
     pub diagnostics: Vec<Diagnostic>,

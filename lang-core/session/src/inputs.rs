@@ -31,7 +31,7 @@ pub(super) struct ModuleInput {
 pub(super) struct Inputs {
     modules: HashMap<ModuleName, Arc<ModuleInput>>,
     /// The number of edits that may have changed the meaning of a name in an item whose text
-    /// stayed: see [`Inputs::naming_revision`].
+    /// stayed: see [`Inputs::naming_revision()`].
     naming_revision: u64,
     /// Items that belong to no file. They are used again, because inputs are never deleted.
     unused_items: Vec<ItemInput>,

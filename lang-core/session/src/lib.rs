@@ -6,7 +6,7 @@
 //! resolved names, a signature or type and a typed body, each a query (`queries`). The names of a
 //! module are queried one by one (`scope`). Positions in the file are not part of these inputs, so
 //! text before an item does not invalidate it. The compiler's middle is queried by definition
-//! (`forms`). The passes see a [`ProgramView`].
+//! (`middle_queries`). The passes see a [`ProgramView`].
 
 #![forbid(unsafe_code)]
 

@@ -1,4 +1,4 @@
-//! **Expression trees for printing.** An `SourceExpr` is the value of a Tensor SSA statement in the
+//! **Expression trees for printing.** A `SourceExpr` is the value of a Tensor SSA statement in the
 //! form that a reader expects. It has products with any number of factors, quotients, powers, sums
 //! and choices.
 //!
@@ -44,7 +44,7 @@ pub(super) enum SourceExpr {
     Choice(Pred, Box<SourceExpr>, Box<SourceExpr>),
 }
 
-/// `max i, j if p: e`. For `argmax` and `argmin`, `place` is the position of the chosen term.
+/// `max i, j if p: e`. For `argmax` and `argmin`, `location` is the position of the chosen term.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) struct ReductionExpr {
     pub(super) reducer: Reducer,

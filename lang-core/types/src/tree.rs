@@ -198,7 +198,7 @@ pub enum TypedExpr {
         args: Vec<TypedId>,
     },
     /// Evaluates the expression and checks the sizes; its value is that of the expression. Checks
-    /// marked `first` precede the evaluation, the others follow it.
+    /// marked `is_precondition` precede the evaluation, the others follow it.
     Checked(Vec<SizeCheck>, TypedId),
     /// Evaluates the expression and stores extents of its value.
     Opened(Vec<OpenedExtent>, TypedId),
@@ -276,7 +276,7 @@ pub enum TypedForm {
     /// `stop(e)`
     Stop,
     /// `reshape(x, n, m, …)`: the node's type holds the new extents. If equality of the element
-    /// counts is not proved, an [`TypedExpr::Checked`] around the node checks it.
+    /// counts is not proved, a [`TypedExpr::Checked`] around the node checks it.
     Reshape,
     /// `relation(idx, n, m)`
     Relation,

@@ -7,7 +7,7 @@
 //! its maximal number of comparisons. An update visits the elements that it writes. Copies of the
 //! rest, needed if the array is also read elsewhere, are not counted.
 //!
-//! [`ScalarOp::work`]: super::core::Operation::work
+//! [`ScalarOp::work`]: super::core::ScalarOp::work
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;

@@ -54,9 +54,9 @@ fn actions_give_programs() {
     out += &offered("def f(x: [n]f64) -> f64 =\n  let ‹›y = x * 2.0\n  in sum i: y[i]\n");
     out += &offered("def f(x: f64) -> f64 = if x > 0.0 then ‹x * x› else 1.0\n");
     expect![[r#"
-        == Give the expression the name `t`
+        == Extract into `let t`
         def f(x: [n]f64, w: [n]f64) -> f64 = sum i: let t = x[i] * w[i] in t + 1.0
-        == Write down what is inferred here
+        == Insert inferred types and extents here
         def f(x: [n]f64, w: [n]f64) -> f64 = sum i < n: x[i] * w[i] + 1.0
         == Insert the adjoint of `f` as a definition
         def f(x: f64) -> f64 = sin(x) * x
@@ -66,15 +66,15 @@ fn actions_give_programs() {
         def f(x: f64) -> f64 = sin(x) * x
 
         def f_tan(x: f64, x_tan: f64) -> f64 = x_tan * (sin(x) + x * cos(x))
-        == Write down what is inferred here
+        == Insert inferred types and extents here
         def f(x: [n]f64) -> f64 =
           let y: [n]f64 = x * 2.0
           in sum i: y[i]
-        == Write down all that is inferred in `f`
+        == Insert all inferred types and extents in `f`
         def f(x: [n]f64) -> f64 =
           let y: [n]f64 = x * 2.0
           in sum i < n: y[i]
-        == Give the expression the name `t`
+        == Extract into `let t`
         def f(x: f64) -> f64 = if x > 0.0 then (let t = x * x in t) else 1.0
     "#]]
     .assert_eq(&out);
@@ -184,9 +184,9 @@ fn sizes_that_do_not_agree_are_mended() {
         def dot(x: [n]f64, y: [n]f64) -> f64 = sum i: x[i] * y[i]
         == Change the size `n` of `x` to `n + 1`
         def dot(x: [n + 1]f64, y: [n + 1]f64) -> f64 = sum i: x[i] * y[i]
-        == Write the range `i < n`
+        == Add the range `i < n`
         def dot(x: [n]f64, y: [n + 1]f64) -> f64 = sum i < n: x[i] * y[i]
-        == Write down what is inferred here
+        == Insert inferred types and extents here
         def dot(x: [n]f64, y: [n + 1]f64) -> f64 = sum i < n: x[i] * y[i]
         == Change the size `m` of the result to `m - 1` (preferred)
         def f(x: [n]f64) -> [n - 1]f64 = for i < n - 1: x[i]
@@ -200,9 +200,9 @@ fn powers_are_written_with_their_sign() {
     let mut out = offered("def f(x: f64) -> f64 = x‹›**2 + 3.0 ** x\n");
     out += &offered("def f(x: [n]f64) -> f64 =\n  sum i: x[i]**2‹›\n");
     expect![[r#"
-        == Write the power with `^` (preferred)
+        == Replace `**` by `^` (preferred)
         def f(x: f64) -> f64 = x^2 + 3.0 ^ x
-        == Write the power with `^` (preferred)
+        == Replace `**` by `^` (preferred)
         def f(x: [n]f64) -> f64 =
           sum i: x[i]^2
     "#]]
@@ -269,7 +269,7 @@ fn what_a_help_says_to_write_is_written() {
         == Change `#` to `--`
         -- twice
         def z(x: f64) -> f64 = x * 2
-        == Begin the comment with `--`
+        == Start the comment with `--`
         -- twice
         def z(x: f64) -> f64 = x * 2
         == Change `and` to `&&` (preferred)

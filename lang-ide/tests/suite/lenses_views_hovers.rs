@@ -306,8 +306,8 @@ type Model(d) = {weights: [d]f64}
         [m]: [m]f64 | type
         -> [n]: def f(x: [n + m - 1]f64, c: [m]f64) -> [n]f64 | costs and derivatives are being computed
         = for: def f(x: [n + m - 1]f64, c: [m]f64) -> [n]f64 | costs and derivatives are being computed
-        wrt: wrt: | named argument | By which parameters it is differentiated: `wrt: x`, `wrt: (x, y)`.
-        xlabel: xlabel: | named argument | A text at the horizontal axis.
+        wrt: wrt: | named argument | The parameters to differentiate by: `wrt: x`, `wrt: (x, y)`.
+        xlabel: xlabel: | named argument | A text beside the horizontal axis.
         = {: type Model(d) = {weights: [d]f64}
         = grad: g : [2]f64 | let
     "#]]
@@ -383,11 +383,11 @@ def xent(z: [k]f64, t: [k]f64) -> f64 = -(sum i: t[i] * (z[i] - lse(z)))
         out += &rows.map(|(row, text)| format!("{what}: {row} {text}\n")).collect::<String>();
     }
     expect![[r#"
-        * (z[i]: work 4·k + 2, in all 6·k (what is equal is computed once)
+        * (z[i]: work 4·k + 2, in all 6·k (equal results are computed once)
         * (z[i]: work in the adjoint 2·k
         lse(z)): work 4·k
         sum i: t: work 7·k − 1
-        sum i: t: work in the adjoint not by sizes alone
+        sum i: t: work in the adjoint not determined by sizes
     "#]]
     .assert_eq(&out);
 }
@@ -422,8 +422,8 @@ fn a_view_of_a_broken_program_tells_why() {
     let mut session = Session::new();
     session.set_text("a.iv", "def f(x: [n]f64) -> f64 =\n  sum i: x[i] * z[i]\ndef g(x: [n]f64) -> f64 = f(x)\n");
     let why = |def| view(&session, "a.iv", def, ViewStage::Adjoint).unwrap_err();
-    assert_eq!(why("f"), "there is a mistake in line 2: `z` is not defined");
-    assert_eq!(why("g"), "there is a mistake in line 2: `z` is not defined");
+    assert_eq!(why("f"), "error in line 2: `z` is not defined");
+    assert_eq!(why("g"), "error in line 2: `z` is not defined");
 }
 
 #[test]
@@ -604,13 +604,13 @@ fn hidden_names_are_told_apart() {
 
         `y_adj` is the cotangent of the result of `f`
 
-        `x1` is the `x` that another one hides here
+        `x1` is the `x` that is shadowed here
 
-        `x2` is the `x` that another one hides here
+        `x2` is the `x` that is shadowed here
 
         a * exp(w[i]) : f64
 
-        work                 2, in all n² + n (what is equal is computed once)
+        work                 2, in all n² + n (equal results are computed once)
         work in the adjoint  2·n² + n − 1
         cotangent            y_adj[i1]
         ∂/∂x[i1]             e
@@ -619,7 +619,7 @@ fn hidden_names_are_told_apart() {
         where
           let e = exp(w[i])
 
-        `i1` is the `i` that another one hides here
+        `i1` is the `i` that is shadowed here
 
         `y_adj` is the cotangent of the result of `g`"#]]
     .assert_eq(&told.join("\n\n"));

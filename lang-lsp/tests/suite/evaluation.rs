@@ -183,7 +183,7 @@ fn limits_of_time_and_memory() {
     let value = client.request("workspace/executeCommand", command("iverson.run", json!([URI, "limit"])));
     assert_eq!(value["value"], "65536");
     let answer = client.request("workspace/executeCommand", command("iverson.run", json!([URI, "much"])));
-    assert_eq!(answer["failed"], "stopped as it took more than 64 MiB, the limit that `iverson.evaluate.memory` sets");
+    assert_eq!(answer["failed"], "stopped, because it used more than 64 MiB, the limit that `iverson.evaluate.memory` sets");
     // The user sees the name of the definition and the reason.
     let told = client.wait_for_notification("window/showMessage", |p| {
         p["message"].as_str().is_some_and(|told| told.contains("MiB"))
@@ -199,7 +199,7 @@ fn settings_that_mean_nothing_are_told_once() {
     assert_eq!(told["type"], 2);
     assert_eq!(
         told["message"],
-        "`iverson.evaluate.seconds` is \"long\", and a whole number of at least 1 is wanted: it is taken as 10"
+        "`iverson.evaluate.seconds` must be an integer of at least 1, but is \"long\"; using 10"
     );
     client.leave();
 }

@@ -58,7 +58,7 @@ fn lenses_and_hovers_keep_what_is_known_while_there_are_mistakes() {
     for (line, name) in [(0, "f_adj"), (2, "g_adj")] {
         let told = hover(&mut client, URI, line);
         assert!(
-            told.contains(name) && told.contains("costs and derivatives as last known, before the mistakes"),
+            told.contains(name) && told.contains("last known costs and derivatives, from before the errors"),
             "{told}"
         );
     }

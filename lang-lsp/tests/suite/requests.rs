@@ -113,7 +113,7 @@ fn symbols() {
         assert_eq!(text_of(encoding, &found[0]["selectionRange"]), "μ");
         let found = client.request("workspace/symbol", json!({"query": "area"}));
         assert!(found.as_array().unwrap().iter().any(|s| s["name"] == "area" && s["location"]["uri"] == URI));
-        // A symbol of the library, which has no file.
+        // A symbol in the library, which has no file.
         let found = client.request("workspace/symbol", json!({"query": "linalg.solve"}));
         assert!(found.as_array().unwrap().iter().any(|s| s["name"] == "solve"), "{found}");
     });

@@ -56,12 +56,12 @@ fn values_and_gradients_are_timed() {
         expect![[r#"
             loss at n = 100, m = 8
 
-            compile median half of the runs runs
+            compile median interquartile range runs
             value: 10 words
             gradient: 10 words
 
             the gradient takes … times as long as the value
-            the certificate: adjoint + io ≤ 3 · (primal + io), proved for all sizes; 3 is the least, at n = 3, m = 4
+            the certificate: adjoint + io ≤ 3 · (primal + io), proved for all sizes; 3 is the least factor, at n = 3, m = 4
         "#]],
     );
     check(
@@ -69,12 +69,12 @@ fn values_and_gradients_are_timed() {
         expect![[r#"
             power at steps = 10
 
-            compile median half of the runs runs
+            compile median interquartile range runs
             value: 10 words
             gradient: 10 words
 
             the gradient takes … times as long as the value
-            the certificate: adjoint + io ≤ 4 · (primal + io), proved for all sizes; 4 is the least, at steps = 7
+            the certificate: adjoint + io ≤ 4 · (primal + io), proved for all sizes; 4 is the least factor, at steps = 7
         "#]],
     );
     check(
@@ -82,10 +82,10 @@ fn values_and_gradients_are_timed() {
         expect![[r#"
             conv at n = 100, m = 8
 
-            compile median half of the runs runs
+            compile median interquartile range runs
             value: 10 words
 
-            there is no gradient: `grad` wants a function with one real result, and this one gives `[_]f64`
+            there is no gradient: `grad` needs a function with one real result, but this one returns `[_]f64`
         "#]],
     );
 }
@@ -124,7 +124,7 @@ fn what_is_wrong_is_told() {
         &["conv.iv", "loss", "n=100"],
         expect![[r#"
         --- stderr
-        [E0600] Error: the time depends on sizes that are not told: m
+        [E0600] Error: the time depends on missing sizes: m
           Help: tell them: n=8 m=8
         --- status 2
     "#]],
@@ -133,7 +133,7 @@ fn what_is_wrong_is_told() {
         &["conv.iv", "loss", "n=100", "m=8", "k=3"],
         expect![[r#"
         --- stderr
-        [E0600] Error: there is no size `k` in the definition
+        [E0600] Error: the definition has no size `k`
           Help: its sizes: n, m
         --- status 2
     "#]],
@@ -142,8 +142,8 @@ fn what_is_wrong_is_told() {
         &["conv.iv", "loss", "100", "8"],
         expect![[r#"
         --- stderr
-        [E0600] Error: `100` does not tell a size
-          Help: sizes are written n=8 m=8
+        [E0600] Error: `100` is not a size
+          Help: write sizes as n=8 m=8
         --- status 2
     "#]],
     );
@@ -151,7 +151,7 @@ fn what_is_wrong_is_told() {
         &["conv.iv", "nothing"],
         expect![[r#"
             --- stderr
-            [E0600] Error: there is no definition `nothing` here
+            [E0600] Error: cannot find definition `nothing` in this module
               Help: there are: conv, loss, power, apply, bad
             --- status 2
         "#]],
@@ -160,7 +160,7 @@ fn what_is_wrong_is_told() {
         &["conv.iv", "apply"],
         expect![[r#"
         --- stderr
-        [E0510] Error: no values are made up for `f`, of type `(f64) -> f64`
+        [E0510] Error: cannot generate a value for `f` of type `(f64) -> f64`
         --- status 1
     "#]],
     );
@@ -175,7 +175,7 @@ fn what_is_wrong_is_told() {
                │                                       ──┬──
                │                                         ╰──── here
                │
-               │ Help: guard it, `[0 <= n + k < n] * x[n + k]`, or let the index run less far
+               │ Help: guard the access with `[0 <= n + k < n] * x[n + k]`, or shorten the index range
             ───╯
             --- status 1
         "#]],
@@ -184,8 +184,8 @@ fn what_is_wrong_is_told() {
         &["missing.iv", "loss"],
         expect![[r#"
         --- stderr
-        [E0602] Error: `missing.iv` cannot be read: there is no such file
-          Help: the name is taken relative to the current directory
+cannot read         [E0602] Error: `missing.iv`: no such file
+          Help: paths are relative to the current directory
         --- status 2
     "#]],
     );
@@ -193,8 +193,8 @@ fn what_is_wrong_is_told() {
         &["conv.iv", "loss", "n=100000000000", "m=8"],
         expect![[r#"
         --- stderr
-        [E0508] Error: `x`, of type `[100000000007]f64`, has too many elements to make them up
-          Help: there are at most 67108864: tell smaller sizes
+        [E0508] Error: `x` of type `[100000000007]f64` has too many elements for a synthetic value
+          Help: use smaller sizes; a synthetic array has at most 67108864 elements
         --- status 1
     "#]],
     );
@@ -202,8 +202,8 @@ fn what_is_wrong_is_told() {
         &["conv.iv", "loss", "n=99999999999999999999", "m=8"],
         expect![[r#"
         --- stderr
-        [E0600] Error: `n=99999999999999999999` is no integer of 64 bits
-          Help: there are none below -9223372036854775808 or beyond 9223372036854775807
+        [E0600] Error: `n=99999999999999999999` is not a 64-bit integer
+          Help: integers range from -9223372036854775808 to 9223372036854775807
         --- status 2
     "#]],
     );
@@ -211,8 +211,8 @@ fn what_is_wrong_is_told() {
         &["conv.iv", "loss", "n=ten", "m=8"],
         expect![[r#"
         --- stderr
-        [E0600] Error: `n=ten` does not tell a size
-          Help: sizes are written n=8 m=8
+        [E0600] Error: `n=ten` is not a size
+          Help: write sizes as n=8 m=8
         --- status 2
     "#]],
     );
@@ -220,7 +220,7 @@ fn what_is_wrong_is_told() {
         &["conv.iv", "lss", "n=5"],
         expect![[r#"
         --- stderr
-        [E0600] Error: there is no definition `lss` here
+        [E0600] Error: cannot find definition `lss` in this module
           Help: did you mean `loss`?
         --- status 2
     "#]],
@@ -230,7 +230,7 @@ fn what_is_wrong_is_told() {
         expect![[r#"
             --- stderr
             [E0600] Error: the size `n` cannot be -5
-              Help: it is how many elements there are along an axis: 0 or more
+              Help: it is the number of elements along an axis, which is 0 or more
             --- status 2
         "#]],
     );

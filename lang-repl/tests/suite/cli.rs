@@ -62,14 +62,14 @@ fn check_lists_what_is_wrong() {
             $ iverson check conv.iv script.iv empty.iv comment.iv
             $ iverson check wrong.iv
             --- stderr
-            [E0200] Error: this has type `[n]f64`, and `f64` is wanted for the result of `f`
+            [E0200] Error: this has type `[n]f64`, but `f64` is expected for the result of `f`
                ╭─[ wrong.iv:1:27 ]
                │
              1 │ def f(x: [n]f64) -> f64 = x
                │                           ┬
                │                           ╰── here
                │
-               │ Help: an index is missing: `x[i]` is an element, `sum i: x[i]` a sum of them; 1 axis too many
+               │ Help: add an index: `x[i]` is an element, `sum i: x[i]` is the sum; this has 1 axis too many
             ───╯
             [E0100] Error: `μμ` is not defined
                ╭─[ wrong.iv:2:24 ]
@@ -80,7 +80,7 @@ fn check_lists_what_is_wrong() {
                │
                │ Help: did you mean `μ`?
             ───╯
-            [W0401] Warning: this arm is never reached: the arms before it match all that it matches
+            [W0401] Warning: this arm is never reached, because earlier arms match all of its values
                ╭─[ wrong.iv:3:42 ]
                │
              3 │ def h(x: f64) -> f64 = match x { _: 1.0, y: 2.0 }
@@ -93,12 +93,12 @@ fn check_lists_what_is_wrong() {
             --- status 1
             $ iverson check wrong.iv --format short
             --- stderr
-            wrong.iv:1:27: error[E0200]: this has type `[n]f64`, and `f64` is wanted for the result of `f`
+            wrong.iv:1:27: error[E0200]: this has type `[n]f64`, but `f64` is expected for the result of `f`
             wrong.iv:2:24: error[E0100]: `μμ` is not defined
-            wrong.iv:3:42: warning[W0401]: this arm is never reached: the arms before it match all that it matches
+            wrong.iv:3:42: warning[W0401]: this arm is never reached, because earlier arms match all of its values
             --- status 1
             $ iverson check wrong.iv conv.iv missing.iv --format json
-            [{"file": "missing.iv", "severity": "error", "code": "E0602", "message": "`missing.iv` cannot be read: there is no such file", "line": 1, "column": 1, "endLine": 1, "endColumn": 1, "help": "the name is taken relative to the current directory"}, {"file": "wrong.iv", "severity": "error", "code": "E0200", "message": "this has type `[n]f64`, and `f64` is wanted for the result of `f`", "line": 1, "column": 27, "endLine": 1, "endColumn": 28, "help": "an index is missing: `x[i]` is an element, `sum i: x[i]` a sum of them; 1 axis too many"}, {"file": "wrong.iv", "severity": "error", "code": "E0100", "message": "`μμ` is not defined", "line": 2, "column": 24, "endLine": 2, "endColumn": 26, "help": "did you mean `μ`?"}, {"file": "wrong.iv", "severity": "warning", "code": "W0401", "message": "this arm is never reached: the arms before it match all that it matches", "line": 3, "column": 42, "endLine": 3, "endColumn": 43, "help": "remove it, or move it up"}]
+            [{"filcannot read e": "missing.iv", "severity": "error", "code": "E0602", "message": "`missing.iv`: no such file", "line": 1, "column": 1, "endLine": 1, "endColumn": 1, "help": "paths are relative to the current directory"}, {"file": "wrong.iv", "severity": "error", "code": "E0200", "message": "this has type `[n]f64`, but `f64` is expected for the result of `f`", "line": 1, "column": 27, "endLine": 1, "endColumn": 28, "help": "add an index: `x[i]` is an element, `sum i: x[i]` is the sum; this has 1 axis too many"}, {"file": "wrong.iv", "severity": "error", "code": "E0100", "message": "`μμ` is not defined", "line": 2, "column": 24, "endLine": 2, "endColumn": 26, "help": "did you mean `μ`?"}, {"file": "wrong.iv", "severity": "warning", "code": "W0401", "message": "this arm is never reached, because earlier arms match all of its values", "line": 3, "column": 42, "endLine": 3, "endColumn": 43, "help": "remove it, or move it up"}]
             --- status 2
             $ iverson check conv.iv --format json
             []
@@ -135,21 +135,21 @@ fn files_that_are_no_programs() {
             --- status 1
             $ iverson check missing.iv lib
             --- stderr
-            [E0602] Error: `missing.iv` cannot be read: there is no such file
-              Help: the name is taken relative to the current directory
-            [E0602] Error: `lib` cannot be read: it is a directory
+cannot read             [E0602] Error: `missing.iv`: no such file
+              Help: paths are relative to the current directory
+cannot read             [E0602] Error: `lib`: it is a directory
             2 errors
             --- status 2
             $ iverson run missing.iv
             --- stderr
-            [E0602] Error: `missing.iv` cannot be read: there is no such file
-              Help: the name is taken relative to the current directory
+cannot read             [E0602] Error: `missing.iv`: no such file
+              Help: paths are relative to the current directory
             --- status 2
             $ iverson fmt missing.iv lib latin.iv
             --- stderr
-            [E0602] Error: `missing.iv` cannot be read: there is no such file
-              Help: the name is taken relative to the current directory
-            [E0602] Error: `lib` cannot be read: it is a directory
+cannot read             [E0602] Error: `missing.iv`: no such file
+              Help: paths are relative to the current directory
+cannot read             [E0602] Error: `lib`: it is a directory
             [E0007] Error: `latin.iv` is not UTF-8: byte 3 is 0xE4
                ╭─[ latin.iv:1:4 ]
                │
@@ -162,19 +162,19 @@ fn files_that_are_no_programs() {
             --- status 2
             $ iverson eval 1 -l missing.iv
             --- stderr
-            [E0602] Error: `missing.iv` cannot be read: there is no such file
-              Help: the name is taken relative to the current directory
+cannot read             [E0602] Error: `missing.iv`: no such file
+              Help: paths are relative to the current directory
             --- status 2
             $ iverson check lost.iv
             --- stderr
-            [E0602] Error: `nowhere.iv` cannot be read: there is no such file
+cannot read             [E0602] Error: `nowhere.iv`: no such file
                ╭─[ lost.iv:1:8 ]
                │
              1 │ import "./nowhere.iv" as n
                │        ───────┬──────
                │               ╰──────── here
                │
-               │ Help: the path is relative to the file that imports
+               │ Help: write the path relative to the importing file
             ───╯
             [E0007] Error: `latin.iv` is not UTF-8: byte 3 is 0xE4
                ╭─[ lost.iv:2:8 ]
@@ -191,54 +191,54 @@ fn files_that_are_no_programs() {
                │
                │ Help: save the file as UTF-8
             ───╯
-            [E0602] Error: `lib` cannot be read: it is a directory
+cannot read             [E0602] Error: `lib`: it is a directory
                ╭─[ lost.iv:3:8 ]
                │
              3 │ import "./lib" as d
                │        ───┬───
                │           ╰───── here
                │
-               │ Help: the path is relative to the file that imports
+               │ Help: write the path relative to the importing file
             ───╯
-            [E0602] Error: `ring_a` cannot be read: there is no such file
+cannot read             [E0602] Error: `ring_a`: no such file
                ╭─[ lost.iv:4:8 ]
                │
              4 │ import "./ring_a"
                │        ─────┬────
                │             ╰────── here
                │
-               │ Help: the file is called `ring_a.iv`, and an import has the whole name of a file in quotes
+               │ Help: the file is `ring_a.iv`; write the whole file name in quotes
             ───╯
             4 errors
             --- status 1
             $ iverson check ring_a.iv
             --- stderr
-            [E0103] Error: `ring_a.iv` imports this module, perhaps through others
+            [E0103] Error: `ring_a.iv` imports this module, directly or through other modules
                ╭─[ ring_b.iv:1:8 ]
                │
              1 │ import "./ring_a.iv" as a
                │        ──────┬──────
                │              ╰──────── here
                │
-               │ Help: move what both need into a third module
+               │ Help: move the shared definitions into a third module
             ───╯
-            [E0103] Error: `ring_b.iv` imports this module, perhaps through others
+            [E0103] Error: `ring_b.iv` imports this module, directly or through other modules
                ╭─[ ring_a.iv:1:8 ]
                │
              1 │ import "./ring_b.iv" as b
                │        ──────┬──────
                │              ╰──────── here
                │
-               │ Help: move what both need into a third module
+               │ Help: move the shared definitions into a third module
             ───╯
             2 errors
             --- status 1
             $ iverson run lost.iv --format short
             --- stderr
-            lost.iv:1:8: error[E0602]: `nowhere.iv` cannot be read: there is no such file
+cannot read             lost.iv:1:8: error[E0602]: `nowhere.iv`: no such file
             lost.iv:2:8: error[E0007]: `latin.iv` is not UTF-8: byte 3 is 0xE4
-            lost.iv:3:8: error[E0602]: `lib` cannot be read: it is a directory
-            lost.iv:4:8: error[E0602]: `ring_a` cannot be read: there is no such file
+cannot read             lost.iv:3:8: error[E0602]: `lib`: it is a directory
+cannot read             lost.iv:4:8: error[E0602]: `ring_a`: no such file
             --- status 1
         "#]],
     );
@@ -276,7 +276,7 @@ fn eval_is_one_expression() {
             -4.0
             $ iverson eval --laod
             --- stderr
-            error: invalid value '--laod' for '<EXPR>': there is no such option
+            error: invalid value '--laod' for '<EXPR>': unknown option
 
             For more information, try '--help'.
             --- status 2
@@ -310,7 +310,7 @@ fn eval_is_one_expression() {
             --- status 1
             $ iverson eval 1 // 0
             --- stderr
-            [E0505] Error: integer division by zero
+            [E0505] Error: integer integer division by zero
                ╭─[ <eval>:1:1 ]
                │
              1 │ 1 // 0
@@ -324,9 +324,9 @@ fn eval_is_one_expression() {
             $ iverson eval 1 -l wrong.iv --format short
             1
             --- stderr
-            wrong.iv:3:42: warning[W0401]: this arm is never reached: the arms before it match all that it matches
-            note: this value does not need what is wrong here: this has type `[n]f64`, and `f64` is wanted for the result of `f` (wrong.iv:1:27)
-            note: this value does not need what is wrong here: `μμ` is not defined (wrong.iv:2:24)
+            wrong.iv:3:42: warning[W0401]: this arm is never reached, because earlier arms match all of its values
+            note: this error does not affect the value: this has type `[n]f64`, but `f64` is expected for the result of `f` (wrong.iv:1:27)
+            note: this error does not affect the value: `μμ` is not defined (wrong.iv:2:24)
         "#]],
     );
 }
@@ -343,7 +343,7 @@ fn what_there_is_not_yet() {
             $ iverson eval 1 --backend gpu
             --- stderr
             [E0510] Error: the gpu backend is not available yet
-              Help: `--backend interp` runs every program; `iverson doctor` tells what there is
+              Help: `--backend interp` runs every program; `iverson doctor` lists the available backends
             --- status 2
             $ iverson eval 1 --precision f32 --format json
             {"error": [{"file": null, "severity": "error", "code": "E0510", "message": "`--precision f32` is not available yet", "line": 1, "column": 1, "endLine": 1, "endColumn": 1, "help": "write `f32` in the program"}]}
@@ -399,8 +399,8 @@ fn command_lines_that_are_wrong() {
             --- status 2
             $ iverson explain E999
             --- stderr
-            [E0600] Error: `E999` is no error code
-              Help: `iverson explain` lists all
+            [E0600] Error: `E999` is not an error code
+              Help: `iverson explain` lists all codes
             --- status 2
             $ iverson explain e0300
             E0300: sizes differ
@@ -410,10 +410,10 @@ fn command_lines_that_are_wrong() {
 
                 def difference(x: [n + 1]f64) -> [n + 1]f64 = for i < n: x[i + 1] - x[i]
 
-                error[E0300]: this has type `[n]f64`, and `[n + 1]f64` is wanted for the result of `difference`
+                error[E0300]: this has type `[n]f64`, but `[n + 1]f64` is expected for the result of `difference`
                  --> 1:47
                 1 | def difference(x: [n + 1]f64) -> [n + 1]f64 = for i < n: x[i + 1] - x[i]
-                  |                                               ^^^^^^^^^^^^^^^^^^^^^^^^^^ the size `n` stands where `n + 1` is wanted
+                  |                                               ^^^^^^^^^^^^^^^^^^^^^^^^^^ the size `n` does not match the expected `n + 1`
 
             Correct the type or the range. Sizes are compared as polynomials, so `n + m` equals `m + n`, and
             `2 * (n + 1)` equals `2 * n + 2`.
@@ -438,8 +438,8 @@ fn command_lines_that_are_wrong() {
 
                 sum i < n: e, sum i < n if p: e
 
-            The sum of the values of e; 0 over nothing. The range is i < n, i in a..b, or i alone where it indexes an array in e.
-            The body e reaches as far right as it can: close it with ( … ).
+            The sum of the values of e; 0 over an empty range. The range is i < n, i in a..b, or i alone where it indexes an array in e.
+            The body e extends as far right as possible; enclose it in ( … ) to end it.
 
                 let x = [1.0, 2.0, 4.0]
                 do sum i: x[i]
@@ -494,7 +494,7 @@ fn completions_and_doctor() {
     let json: serde_json::Value = serde_json::from_str(&json).unwrap();
     assert_eq!(json["used"], "cpu");
     let one = dir.run(&["doctor", "--threads", "1"], b"");
-    assert!(one.contains("machine code, by 1 thread\n"), "{one}");
+    assert!(one.contains("machine code on 1 thread\n"), "{one}");
 }
 
 #[test]
@@ -508,7 +508,7 @@ fn from_standard_input() {
     expect![[r#"
         def f(x: f64) -> f64 = x + 1
         --- stderr
-        [E0002] Error: `(` is never closed
+        [E0002] Error: unclosed bracket `(`
            ╭─[ <stdin>:1:24 ]
            │
          1 │ def f(x: f64) -> f64 = (x
@@ -554,7 +554,7 @@ fn fmt_replaces_files_or_leaves_them() {
         a.iv
         --- status 1
         --- stderr
-        [E0002] Error: `(` is never closed
+        [E0002] Error: unclosed bracket `(`
            ╭─[ b.iv:1:24 ]
            │
          1 │ def f(x: f64) -> f64 = (x

@@ -66,7 +66,7 @@ fn formulas_and_costs_at_sizes() {
                      iterations  3·n·m
                      span        ≤ max(m, n)
 
-            adjoint + io ≤ 3 · (primal + io), proved for all sizes; 3 is the least, at n = 3, m = 3
+            adjoint + io ≤ 3 · (primal + io), proved for all sizes; 3 is the least factor, at n = 3, m = 3
 
             where the work is
               primal   2·n·m − n              2:63 sum j < m: x[i + j] * c[j]
@@ -93,22 +93,22 @@ fn formulas_and_costs_at_sizes() {
             {"def": "conv", "at": {"n": 5, "m": 2}, "work": {"primal": {"value": 15}, "forward": {"value": 50}, "adjoint": {"value": 47}}, "iterations": {"primal": {"value": 10}, "forward": {"value": 40}, "adjoint": {"value": 30}}, "io": {"primal": {"value": 13}, "forward": {"value": 26}, "adjoint": {"value": 26}}, "kept": {"primal": {"value": 0}, "forward": {"value": 0}, "adjoint": {"value": 0}}, "bytes": {"primal": {"value": 104, "exact": true}, "forward": {"value": 208, "exact": true}, "adjoint": {"value": 208, "exact": true}}, "exact": true}
             $ iverson cost conv.iv conv --at n=5
             --- stderr
-            [E0600] Error: the cost depends on sizes that are not told: m
+            [E0600] Error: the cost depends on missing sizes: m
               Help: tell them: --at n=8,m=8
             --- status 2
             $ iverson cost conv.iv conv --at n=0,m=0
             --- stderr
-            [E0600] Error: there is no `x` of these sizes: its extent n + m - 1 is -1
+            [E0600] Error: no `x` can have these sizes, because its extent n + m - 1 is -1
             --- status 2
             $ iverson cost conv.iv conv --at n=5,m=2,k=1
             --- stderr
-            [E0600] Error: there is no size `k` in the definition
+            [E0600] Error: the definition has no size `k`
               Help: its sizes: n, m
             --- status 2
             $ iverson cost conv.iv conv --at n=many
             --- stderr
-            [E0600] Error: `n=many` does not tell a size
-              Help: sizes are written --at n=8,m=8
+            [E0600] Error: `n=many` is not a size
+              Help: write sizes as --at n=8,m=8
             --- status 2
             $ iverson cost conv.iv conv --at n=1_000_000,m=1_000
             conv at n = 1000000, m = 1000
@@ -131,32 +131,32 @@ fn formulas_and_costs_at_sizes() {
             $ iverson cost conv.iv conv --at n=5 m=-1
             --- stderr
             [E0600] Error: the size `m` cannot be -1
-              Help: it is how many elements there are along an axis: 0 or more
+              Help: it is the number of elements along an axis, which is 0 or more
             --- status 2
             $ iverson cost conv.iv --at n=5
             --- stderr
-            [E0600] Error: sizes are those of one definition, and none is named
-              Help: name it, as in `iverson cost conv.iv conv --at …`
+            [E0600] Error: sizes require the name of a definition
+              Help: name the definition, as in `iverson cost conv.iv conv --at …`
             --- status 2
             $ iverson cost conv.iv n=5
             --- stderr
-            [E0600] Error: sizes are those of one definition, and none is named
-              Help: name it, as in `iverson cost conv.iv conv --at …`
+            [E0600] Error: sizes require the name of a definition
+              Help: name the definition, as in `iverson cost conv.iv conv --at …`
             --- status 2
             $ iverson cost conv.iv nothing
             --- stderr
-            [E0600] Error: there is no definition `nothing` here
+            [E0600] Error: cannot find definition `nothing` in this module
               Help: there are: conv, main
             --- status 2
             $ iverson cost conv.iv cnov
             --- stderr
-            [E0600] Error: there is no definition `cnov` here
+            [E0600] Error: cannot find definition `cnov` in this module
               Help: did you mean `conv`?
             --- status 2
             $ iverson cost missing.iv conv
             --- stderr
-            [E0602] Error: `missing.iv` cannot be read: there is no such file
-              Help: the name is taken relative to the current directory
+cannot read             [E0602] Error: `missing.iv`: no such file
+              Help: paths are relative to the current directory
             --- status 2
         "#]],
     );
@@ -187,7 +187,7 @@ fn what_data_decide_and_what_grows() {
                      iterations  n² + 3·n
                      span        ≤ n + 1
 
-            adjoint + io grows beyond every multiple of (primal + io), by 2·n²
+            adjoint + io exceeds every multiple of (primal + io), because it grows as 2·n²
               152 against 24 at n = 8
               8384 against 192 at n = 64
               525824 against 1536 at n = 512
@@ -224,10 +224,10 @@ fn what_data_decide_and_what_grows() {
                        2·p0   5:60 x[i] * x[i]
 
             where data decide
-              p0  how many terms are there: 5:60 x[i] * x[i], at most n
-              t2  how many elements have a term: 5:34 sum i: if x[i] > 0.0 then x[i] * x[i] else 0.0, at most 1
+              p0  number of terms: 5:60 x[i] * x[i], at most n
+              t2  number of elements with a term: 5:34 sum i: if x[i] > 0.0 then x[i] * x[i] else 0.0, at most 1
             $ iverson cost models.iv positive --format json
-            {"def": "positive", "sizes": ["n"], "work": {"primal": {"formula": "(n + p0 - 1)*[0 < n] + p0*[n <= 0]"}, "forward": {"formula": "(n + 4*p0 - t2 - 1)*[0 < n] + (4*p0 - t2)*[n <= 0]"}, "adjoint": {"formula": "(n + 3*p0 - 1)*[0 < n] + 3*p0*[n <= 0]"}}, "tests": {"primal": {"formula": "3*n"}, "forward": {"formula": "7*n"}, "adjoint": {"formula": "6*n"}}, "iterations": {"primal": {"formula": "3*n + p0"}, "forward": {"formula": "3*n + 5*p0"}, "adjoint": {"formula": "3*n + 4*p0"}}, "span": {"primal": {"formula": "max(2, 2 + (n - 1)*[0 < n])"}, "forward": {"formula": "max(2, 2 + (n - 1)*[0 < n])"}, "adjoint": {"formula": "max(2, 2 + (n - 1)*[0 < n])"}}, "kept": {"primal": {"formula": "0"}, "forward": {"formula": "0"}, "adjoint": {"formula": "0"}}, "io": {"formula": "n + 1"}, "terms": [{"of": "primal", "line": 5, "column": 34, "text": "sum i: if x[i] > 0.0 then x[i] * x[i] else 0.0", "work": {"formula": "n - [0 < n]"}, "tests": {"formula": "0"}, "iterations": {"formula": "n"}}, {"of": "primal", "line": 5, "column": 41, "text": "if x[i] > 0.0 then x[i] * x[i] else 0.0", "work": {"formula": "0"}, "tests": {"formula": "2*n*[0 < n]"}, "iterations": {"formula": "n"}}, {"of": "primal", "line": 5, "column": 44, "text": "x[i] > 0.0", "work": {"formula": "0"}, "tests": {"formula": "0"}, "iterations": {"formula": "n"}}, {"of": "primal", "line": 5, "column": 60, "text": "x[i] * x[i]", "work": {"formula": "p0"}, "tests": {"formula": "n*[0 < n]"}, "iterations": {"formula": "p0"}}, {"of": "forward", "line": 5, "column": 34, "text": "sum i: if x[i] > 0.0 then x[i] * x[i] else 0.0", "work": {"formula": "n - t2 + p0 - [0 < n]"}, "tests": {"formula": "n*[0 < n]"}, "iterations": {"formula": "n + p0"}}, {"of": "forward", "line": 5, "column": 41, "text": "if x[i] > 0.0 then x[i] * x[i] else 0.0", "work": {"formula": "0"}, "tests": {"formula": "2*n*[0 < n]"}, "iterations": {"formula": "n"}}, {"of": "forward", "line": 5, "column": 44, "text": "x[i] > 0.0", "work": {"formula": "0"}, "tests": {"formula": "0"}, "iterations": {"formula": "n"}}, {"of": "forward", "line": 5, "column": 60, "text": "x[i] * x[i]", "work": {"formula": "3*p0"}, "tests": {"formula": "4*n*[0 < n]"}, "iterations": {"formula": "4*p0"}}, {"of": "adjoint", "line": 5, "column": 34, "text": "sum i: if x[i] > 0.0 then x[i] * x[i] else 0.0", "work": {"formula": "n - [0 < n]"}, "tests": {"formula": "0"}, "iterations": {"formula": "n"}}, {"of": "adjoint", "line": 5, "column": 41, "text": "if x[i] > 0.0 then x[i] * x[i] else 0.0", "work": {"formula": "0"}, "tests": {"formula": "2*n*[0 < n]"}, "iterations": {"formula": "n"}}, {"of": "adjoint", "line": 5, "column": 44, "text": "x[i]", "work": {"formula": "p0"}, "tests": {"formula": "2*n*[0 < n]"}, "iterations": {"formula": "2*p0"}}, {"of": "adjoint", "line": 5, "column": 44, "text": "x[i] > 0.0", "work": {"formula": "0"}, "tests": {"formula": "0"}, "iterations": {"formula": "n"}}, {"of": "adjoint", "line": 5, "column": 60, "text": "x[i] * x[i]", "work": {"formula": "2*p0"}, "tests": {"formula": "2*n*[0 < n]"}, "iterations": {"formula": "2*p0"}}], "symbols": [{"name": "p0", "is": "how many terms are there: 5:60 x[i] * x[i], at most n"}, {"name": "t2", "is": "how many elements have a term: 5:34 sum i: if x[i] > 0.0 then x[i] * x[i] else 0.0, at most 1"}], "bound": {"verdict": "proved", "factor": 2, "tight": {"n": 1, "p0": 1}, "sizes": "all"}}
+            {"def": "positive", "sizes": ["n"], "work": {"primal": {"formula": "(n + p0 - 1)*[0 < n] + p0*[n <= 0]"}, "forward": {"formula": "(n + 4*p0 - t2 - 1)*[0 < n] + (4*p0 - t2)*[n <= 0]"}, "adjoint": {"formula": "(n + 3*p0 - 1)*[0 < n] + 3*p0*[n <= 0]"}}, "tests": {"primal": {"formula": "3*n"}, "forward": {"formula": "7*n"}, "adjoint": {"formula": "6*n"}}, "iterations": {"primal": {"formula": "3*n + p0"}, "forward": {"formula": "3*n + 5*p0"}, "adjoint": {"formula": "3*n + 4*p0"}}, "span": {"primal": {"formula": "max(2, 2 + (n - 1)*[0 < n])"}, "forward": {"formula": "max(2, 2 + (n - 1)*[0 < n])"}, "adjoint": {"formula": "max(2, 2 + (n - 1)*[0 < n])"}}, "kept": {"primal": {"formula": "0"}, "forward": {"formula": "0"}, "adjoint": {"formula": "0"}}, "io": {"formula": "n + 1"}, "terms": [{"of": "primal", "line": 5, "column": 34, "text": "sum i: if x[i] > 0.0 then x[i] * x[i] else 0.0", "work": {"formula": "n - [0 < n]"}, "tests": {"formula": "0"}, "iterations": {"formula": "n"}}, {"of": "primal", "line": 5, "column": 41, "text": "if x[i] > 0.0 then x[i] * x[i] else 0.0", "work": {"formula": "0"}, "tests": {"formula": "2*n*[0 < n]"}, "iterations": {"formula": "n"}}, {"of": "primal", "line": 5, "column": 44, "text": "x[i] > 0.0", "work": {"formula": "0"}, "tests": {"formula": "0"}, "iterations": {"formula": "n"}}, {"of": "primal", "line": 5, "column": 60, "text": "x[i] * x[i]", "work": {"formula": "p0"}, "tests": {"formula": "n*[0 < n]"}, "iterations": {"formula": "p0"}}, {"of": "forward", "line": 5, "column": 34, "text": "sum i: if x[i] > 0.0 then x[i] * x[i] else 0.0", "work": {"formula": "n - t2 + p0 - [0 < n]"}, "tests": {"formula": "n*[0 < n]"}, "iterations": {"formula": "n + p0"}}, {"of": "forward", "line": 5, "column": 41, "text": "if x[i] > 0.0 then x[i] * x[i] else 0.0", "work": {"formula": "0"}, "tests": {"formula": "2*n*[0 < n]"}, "iterations": {"formula": "n"}}, {"of": "forward", "line": 5, "column": 44, "text": "x[i] > 0.0", "work": {"formula": "0"}, "tests": {"formula": "0"}, "iterations": {"formula": "n"}}, {"of": "forward", "line": 5, "column": 60, "text": "x[i] * x[i]", "work": {"formula": "3*p0"}, "tests": {"formula": "4*n*[0 < n]"}, "iterations": {"formula": "4*p0"}}, {"of": "adjoint", "line": 5, "column": 34, "text": "sum i: if x[i] > 0.0 then x[i] * x[i] else 0.0", "work": {"formula": "n - [0 < n]"}, "tests": {"formula": "0"}, "iterations": {"formula": "n"}}, {"of": "adjoint", "line": 5, "column": 41, "text": "if x[i] > 0.0 then x[i] * x[i] else 0.0", "work": {"formula": "0"}, "tests": {"formula": "2*n*[0 < n]"}, "iterations": {"formula": "n"}}, {"of": "adjoint", "line": 5, "column": 44, "text": "x[i]", "work": {"formula": "p0"}, "tests": {"formula": "2*n*[0 < n]"}, "iterations": {"formula": "2*p0"}}, {"of": "adjoint", "line": 5, "column": 44, "text": "x[i] > 0.0", "work": {"formula": "0"}, "tests": {"formula": "0"}, "iterations": {"formula": "n"}}, {"of": "adjoint", "line": 5, "column": 60, "text": "x[i] * x[i]", "work": {"formula": "2*p0"}, "tests": {"formula": "2*n*[0 < n]"}, "iterations": {"formula": "2*p0"}}], "symbols": [{"name": "p0", "is": "number of terms: 5:60 x[i] * x[i], at most n"}, {"name": "t2", "is": "number of elements with a term: 5:34 sum i: if x[i] > 0.0 then x[i] * x[i] else 0.0, at most 1"}], "bound": {"verdict": "proved", "factor": 2, "tight": {"n": 1, "p0": 1}, "sizes": "all"}}
             $ iverson cost models.iv weighted
             weighted
 
@@ -249,7 +249,7 @@ fn what_data_decide_and_what_grows() {
               adjoint  8  6:61 sum i: w[i] * x[i]
             $ iverson check models.iv
             --- stderr
-            [W0700] Warning: the adjoint of `squares` grows beyond every multiple of `squares`
+            [W0700] Warning: no constant multiple of the cost of `squares` bounds the cost of the adjoint of `squares`
                ╭─[ models.iv:4:13 ]
                │
              1 │ def squares(x: [n]f64) -> [n]f64 = for i: x[i]^2
@@ -260,7 +260,7 @@ fn what_data_decide_and_what_grows() {
                │             ──────────────┬──────────────
                │                           ╰──────────────── this grows as 2·n² does
                │
-               │ Help: at n = 512 it costs 525824, the function 1536, inputs and outputs included; `iverson cost` tells the formulas
+               │ Help: at n = 512, the adjoint costs 525824 and the function costs 1536, with inputs and outputs; `iverson cost` prints the formulas
             ───╯
             1 warning
         "#]],

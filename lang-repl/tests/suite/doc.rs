@@ -71,7 +71,7 @@ fn names_of_the_library_and_the_language() {
         ],
         expect![[r#"
             $ iverson doc linalg.norm
-            linalg.norm, of the library
+            linalg.norm, in the library
 
                 def norm(x: [n]t) -> t where t: real
 
@@ -89,7 +89,7 @@ fn names_of_the_library_and_the_language() {
                 adjoint norm(x; dy) =
                   let r = nan_unless_finite(norm(x)) in for i: [r != 0] * x[i] / r * dy
             $ iverson doc one_hot
-            linalg.one_hot, of the library
+            linalg.one_hot, in the library
 
                 def one_hot(n: i64, k: i64) -> [n]t where t: real
 
@@ -99,7 +99,7 @@ fn names_of_the_library_and_the_language() {
 
                 [0.0, 1.0, 0.0]
 
-            nn.one_hot, of the library
+            nn.one_hot, in the library
 
                 def one_hot(labels: [b]i64, n: i64) -> [b, n]f64
 
@@ -110,7 +110,7 @@ fn names_of_the_library_and_the_language() {
                 [[0.0, 0.0, 1.0],
                  [1.0, 0.0, 0.0]]
             $ iverson doc map
-            map, of the prelude
+            map, in the prelude
 
                 def map(f: (a) -> b, x: [n]a) -> [n]b
 
@@ -120,7 +120,7 @@ fn names_of_the_library_and_the_language() {
 
                 [1, 4, 9]
             $ iverson doc linalg.LU
-            linalg.LU, of the library
+            linalg.LU, in the library
 
                 type LU(n, t) = {lu: [n, n]t, rows: [n]i64, sign: i64}
 
@@ -130,7 +130,7 @@ fn names_of_the_library_and_the_language() {
             $ iverson doc grad
             grad, a derivative operator
 
-            grad(f)(a, b): the gradient of a real-valued f in each argument; grad(f, wrt: a)(a, b) in a alone.
+            grad(f)(a, b): the gradient of a real-valued f with respect to each argument; grad(f, wrt: a)(a, b): with respect to a only.
 
                 def f(x: f64, y: f64) -> f64 = x^2 * y
                 do grad(f)(3.0, 2.0)
@@ -145,14 +145,14 @@ fn names_of_the_library_and_the_language() {
 
                 min i < n: e, min i < n if p: e
 
-            The least value of e. With commas, min(a, b), the lesser of two. The range is i < n, i in a..b, or i alone where it indexes an array in e.
-            The body e reaches as far right as it can: close it with ( … ).
+            The least value of e. With commas, min(a, b) is the lesser of two. The range is i < n, i in a..b, or i alone where it indexes an array in e.
+            The body e extends as far right as possible; enclose it in ( … ) to end it.
 
             min, a scalar function
 
                 def min(x: a, y: a) -> a where a: num
 
-            The lesser; NaN if either is.
+            The lesser; NaN if either argument is NaN.
 
                 let x = [1.0, 4.0, 2.0]
                 do min i: x[i]
@@ -171,7 +171,7 @@ fn names_of_the_library_and_the_language() {
 
                 def hypot(x: a, y: a) -> a where a: real
 
-            sqrt(x^2 + y^2) without overflow on the way.
+            sqrt(x^2 + y^2) without intermediate overflow.
 
                 do (sqrt(4.0), cbrt(27.0), hypot(3.0, 4.0))
 
@@ -187,7 +187,7 @@ fn names_of_the_library_and_the_language() {
 
                 if c then a else b
 
-            A choice; both branches are there and have one type.
+            A conditional; it needs both branches, with the same type.
 
                 let x = -3
                 do if x < 0 then -x else x
@@ -198,7 +198,7 @@ fn names_of_the_library_and_the_language() {
 
                 pi
 
-            The circle constant.
+            The ratio of a circle's circumference to its diameter.
 
                 do (pi, -inf, nan == nan)
 
@@ -206,11 +206,11 @@ fn names_of_the_library_and_the_language() {
             $ iverson doc time
             time, a form
 
-            time(e) is e, and shows how long it took; only at top level.
+            time(e) is e; it also prints the elapsed time; only at top level.
 
                 do time(sum i < 1_000_000: f64(i))
             $ iverson doc prelude
-            prelude, a module of the library
+            prelude, a library module
 
             What every program can use without an import.
 
@@ -301,7 +301,7 @@ fn names_of_a_file() {
               offset
               twice
             $ iverson doc linalg.eye -l shapes.iv
-            linalg.eye, of the library
+            linalg.eye, in the library
 
                 def eye(n: i64) -> [n, n]t where t: real
 
@@ -350,8 +350,8 @@ fn names_of_a_file() {
                 def linalg() -> i64
             $ iverson doc f -l none.iv
             --- stderr
-            [E0602] Error: `none.iv` cannot be read: there is no such file
-              Help: the name is taken relative to the current directory
+cannot read             [E0602] Error: `none.iv`: no such file
+              Help: paths are relative to the current directory
             --- status 2
         "#]],
     );
@@ -374,13 +374,13 @@ fn for_programs() {
             $ iverson doc sin --format json
             {"name": "sin", "module": null, "kind": "scalar function", "signature": "def sin(x: a) -> a where a: real", "doc": "Sine.", "example": "```iverson\ndo (sin(0.0), cos(0.0), tan(0.0))\n```\n```output\n(0.0, 1.0, 0.0)\n```", "rule": "by x: cos(x)"}
             $ iverson doc min --format json
-            [{"name": "min", "module": null, "kind": "binder", "signature": "min i < n: e, min i < n if p: e", "doc": "The least value of e. With commas, min(a, b), the lesser of two. The range is i < n, i in a..b, or i alone where it indexes an array in e.\nThe body e reaches as far right as it can: close it with ( … ).", "example": null, "rule": null}, {"name": "min", "module": null, "kind": "scalar function", "signature": "def min(x: a, y: a) -> a where a: num", "doc": "The lesser; NaN if either is.", "example": "```iverson\nlet x = [1.0, 4.0, 2.0]\ndo min i: x[i]\ndo min(2.0, 3.0)\n```\n```output\n1.0\n2.0\n```", "rule": "by x: if x <= y || x != x then 1 else 0\nby y: if x <= y || x != x then 0 else 1"}]
+            [{"name": "min", "module": null, "kind": "binder", "signature": "min i < n: e, min i < n if p: e", "doc": "The least value of e. With commas, min(a, b) is the lesser of two. The range is i < n, i in a..b, or i alone if it indexes an array in e.\nThe body e extends as far right as possible; enclose it in ( … ) to end it.", "example": null, "rule": null}, {"name": "min", "module": null, "kind": "scalar function", "signature": "def min(x: a, y: a) -> a where a: num", "doc": "The lesser; NaN if either argument is NaN.", "example": "```iverson\nlet x = [1.0, 4.0, 2.0]\ndo min i: x[i]\ndo min(2.0, 3.0)\n```\n```output\n1.0\n2.0\n```", "rule": "by x: if x <= y || x != x then 1 else 0\nby y: if x <= y || x != x then 0 else 1"}]
             $ iverson doc m -l shapes.iv --format json
             {"name": "m", "module": "lib/mine.iv", "kind": "module", "signature": null, "doc": null, "example": null, "rule": null, "definitions": [{"name": "offset", "summary": ""}, {"name": "twice", "summary": ""}]}
             $ iverson doc -l shapes.iv --format json
             [{"name": "Shape", "module": "shapes.iv", "kind": "type", "signature": "type Shape = Disc(f64) | Square(f64)", "doc": "A shape.", "example": null, "rule": null}, {"name": "area", "module": "shapes.iv", "kind": "def", "signature": "def area(s: Shape) -> f64", "doc": "The area of a shape.\n\nIt grows with the [square](https://example.org) of its size.", "example": "```iverson\narea(Square(3.0))\n```\n```output\n9.0\n```", "rule": null}, {"name": "grow", "module": "shapes.iv", "kind": "def", "signature": "def grow(x: f64) -> f64", "doc": null, "example": null, "rule": "derivative grow(x; dx) = 2 * dx"}, {"name": "unit", "module": "shapes.iv", "kind": "let", "signature": "let unit: Shape", "doc": null, "example": null, "rule": null}]
             $ iverson doc nrom --format json
-            {"error": [{"file": null, "severity": "error", "code": "E0600", "message": "there is no documentation of `nrom`", "line": 1, "column": 1, "endLine": 1, "endColumn": 1, "help": "did you mean `linalg.norm`?"}]}
+            {"error": [{"file": null, "severity": "error", "code": "E0600", "message": "no documentation for `nrom`", "line": 1, "column": 1, "endLine": 1, "endColumn": 1, "help": "did you mean `linalg.norm`?"}]}
             --- status 1
         "#]],
     );
@@ -407,67 +407,67 @@ fn names_that_there_are_not() {
         expect![[r#"
             $ iverson doc slove
             --- stderr
-            [E0600] Error: there is no documentation of `slove`
+            [E0600] Error: no documentation for `slove`
               Help: did you mean `linalg.solve`?
             --- status 1
             $ iverson doc linlg.solve
             --- stderr
-            [E0600] Error: there is no documentation of `linlg.solve`
+            [E0600] Error: no documentation for `linlg.solve`
               Help: did you mean `linalg.solve`?
             --- status 1
             $ iverson doc linalg.slove
             --- stderr
-            [E0600] Error: there is no documentation of `linalg.slove`
+            [E0600] Error: no documentation for `linalg.slove`
               Help: did you mean `linalg.solve`?
             --- status 1
             $ iverson doc linlg.nothing
             --- stderr
-            [E0600] Error: there is no documentation of `linlg.nothing`
+            [E0600] Error: no documentation for `linlg.nothing`
               Help: did you mean `linalg`?
             --- status 1
             $ iverson doc gard
             --- stderr
-            [E0600] Error: there is no documentation of `gard`
+            [E0600] Error: no documentation for `gard`
               Help: did you mean `grad`?
             --- status 1
             $ iverson doc aera -l shapes.iv
             --- stderr
-            [E0600] Error: there is no documentation of `aera`
+            [E0600] Error: no documentation for `aera`
               Help: did you mean `area`?
             --- status 1
             $ iverson doc sin_1
             --- stderr
-            [E0600] Error: there is no documentation of `sin_1`
+            [E0600] Error: no documentation for `sin_1`
               Help: did you mean `sin`?
             --- status 1
             $ iverson doc qqqqqq
             --- stderr
-            [E0600] Error: there is no documentation of `qqqqqq`
-              Help: `iverson doc` lists what there is
+            [E0600] Error: no documentation for `qqqqqq`
+              Help: `iverson doc` lists the modules
             --- status 1
             $ iverson doc 
             --- stderr
-            [E0600] Error: there is no documentation of ``
-              Help: `iverson doc` lists what there is
+            [E0600] Error: no documentation for ``
+              Help: `iverson doc` lists the modules
             --- status 1
             $ iverson doc .
             --- stderr
-            [E0600] Error: there is no documentation of `.`
-              Help: `iverson doc` lists what there is
+            [E0600] Error: no documentation for `.`
+              Help: `iverson doc` lists the modules
             --- status 1
             $ iverson doc linalg.solve.x
             --- stderr
-            [E0600] Error: there is no documentation of `linalg.solve.x`
+            [E0600] Error: no documentation for `linalg.solve.x`
               Help: did you mean `linalg.solve`?
             --- status 1
             $ iverson doc 1 + 2
             --- stderr
-            [E0600] Error: there is no documentation of `1 + 2`
-              Help: `iverson doc` lists what there is
+            [E0600] Error: no documentation for `1 + 2`
+              Help: `iverson doc` lists the modules
             --- status 1
             $ iverson explain slove
             --- stderr
-            [E0600] Error: there is no documentation of `slove`
+            [E0600] Error: no documentation for `slove`
               Help: did you mean `linalg.solve`?
             --- status 1
         "#]],

@@ -153,31 +153,31 @@ fn arguments_that_do_not_fit() {
             --- status 2
             $ iverson run conv.iv x=[1, 2, 3] x=[1] c=[1]
             --- stderr
-            [E0600] Error: the argument `x` is given twice
+            [E0600] Error: duplicate argument `x`
               Help: the program has `main(x: [n + m - 1]f64, c: [m]f64) -> [n]f64`
             --- status 2
             $ iverson run conv.iv [1, 2]
             --- stderr
-            [E0600] Error: `[1, 2]` is no argument
-              Help: arguments are written name=value
+            [E0600] Error: `[1, 2]` is not an argument
+              Help: write arguments as name=value
                     the program has `main(x: [n + m - 1]f64, c: [m]f64) -> [n]f64`
             --- status 2
             $ iverson run conv.iv x=[1, 2 c=[1]
             --- stderr
-            [E0002] Error: `[` is never closed
+            [E0002] Error: unclosed bracket `[`
                ╭─[ argument x:1:1 ]
                │
              1 │ [1, 2
                │ ┬
                │ ╰── here
                │
-               │ Help: argument `x` is a value of type `[n + m - 1]f64`, written as in `x=[1.5, 1.5]`
+               │ Help: argument `x` must have type `[n + m - 1]f64`, as in `x=[1.5, 1.5]`
                │       the program has `main(x: [n + m - 1]f64, c: [m]f64) -> [n]f64`
             ───╯
             --- status 2
             $ iverson run fails.iv i='abc'
             --- stderr
-            [E0003] Error: `'` is outside the language
+            [E0003] Error: invalid character `'`
                ╭─[ argument i:1:1 ]
                │
              1 │ 'abc'
@@ -185,7 +185,7 @@ fn arguments_that_do_not_fit() {
                │   ╰──── here
                │
                │ Help: strings stand between double quotes: `"text"`
-               │       argument `i` is a value of type `i64`, written as in `i=3`
+               │       argument `i` must have type `i64`, as in `i=3`
                │       the program has `main(i: i64) -> f64`
             ───╯
             --- status 2
@@ -198,7 +198,7 @@ fn arguments_that_do_not_fit() {
                │ ──┬──
                │   ╰──── `i64` is wanted
                │
-               │ Help: a value of type `i64` is written as in `3`
+               │ Help: write a value of type `i64` as in `3`
                │       the program has `main(i: i64) -> f64`
             ───╯
             --- status 2
@@ -211,7 +211,7 @@ fn arguments_that_do_not_fit() {
                │ ─┬─
                │  ╰─── `i64` is wanted
                │
-               │ Help: a value of type `i64` is written as in `3`
+               │ Help: write a value of type `i64` as in `3`
                │       the program has `main(i: i64) -> f64`
             ───╯
             --- status 2
@@ -224,21 +224,21 @@ fn arguments_that_do_not_fit() {
                │ ──┬─
                │   ╰─── `i64` is wanted
                │
-               │ Help: an integer has no point and no exponent
+               │ Help: write an integer without a point or an exponent
                │       the program has `main(i: i64) -> f64`
             ───╯
             --- status 2
             $ iverson run conv.iv x=[1 + 2] c=[1]
             --- stderr
-            [E0600] Error: an argument is a literal
+            [E0600] Error: an argument must be a literal
                ╭─[ argument x:1:2 ]
                │
              1 │ [1 + 2]
                │  ──┬──
-               │    ╰──── this is to be computed
+               │    ╰──── not a literal
                │
-               │ Help: call `main` in `iverson eval 'main(…)' -l FILE` where arguments are expressions
-               │       argument `x` is a value of type `[n + m - 1]f64`, written as in `x=[1.5, 1.5]`
+               │ Help: to pass expressions, use `iverson eval 'main(…)' -l FILE`
+               │       argument `x` must have type `[n + m - 1]f64`, as in `x=[1.5, 1.5]`
                │       the program has `main(x: [n + m - 1]f64, c: [m]f64) -> [n]f64`
             ───╯
             --- status 2
@@ -251,7 +251,7 @@ fn arguments_that_do_not_fit() {
                │  ──┬─
                │    ╰─── `f64` is wanted
                │
-               │ Help: a value of type `f64` is written as in `1.5`
+               │ Help: write a value of type `f64` as in `1.5`
             ───╯
             [E0600] Error: argument `c[0]` is an array of 1, not of type `f64`
                ╭─[ argument c:1:2 ]
@@ -260,7 +260,7 @@ fn arguments_that_do_not_fit() {
                │  ─┬─
                │   ╰─── `f64` is wanted
                │
-               │ Help: a value of type `f64` is written as in `1.5`
+               │ Help: write a value of type `f64` as in `1.5`
                │       the program has `main(x: [n + m - 1]f64, c: [m]f64) -> [n]f64`
             ───╯
             --- status 2
@@ -278,28 +278,28 @@ fn arguments_that_do_not_fit() {
             --- status 2
             $ iverson run conv.iv x=@bad.json c=@none.json
             --- stderr
-            [E0603] Error: `bad.json`: this is not JSON: it ends where `,` or `]` is wanted at line 2 column 3
+            [E0603] Error: `bad.json`: this is not JSON: expected `,` or `]` but found the end at line 2 column 3
                ╭─[ bad.json:2:3 ]
                │
              2 │  3
                │   ┬
                │   ╰── here
             ───╯
-            [E0602] Error: `none.json` cannot be read: there is no such file
-              Help: the name is taken relative to the current directory
+cannot read             [E0602] Error: `none.json`: no such file
+              Help: paths are relative to the current directory
                     the program has `main(x: [n + m - 1]f64, c: [m]f64) -> [n]f64`
             --- status 2
             $ iverson run conv.iv x=@x.npy c=@x.txt
             --- stderr
-            [E0602] Error: `x.npy` cannot be read: there is no such file
-              Help: the name is taken relative to the current directory
-            [E0600] Error: `x.txt` is no data file
+cannot read             [E0602] Error: `x.npy`: no such file
+              Help: paths are relative to the current directory
+            [E0600] Error: `x.txt` is not a data file
               Help: data files end in .npy, .npz, .csv, .json or .png
                     the program has `main(x: [n + m - 1]f64, c: [m]f64) -> [n]f64`
             --- status 2
             $ iverson run point.iv p={x: 1, z: 2} s=Circl({r: 2}) k=1.5 a=[[1, 2], [3]]
             --- stderr
-            [E0600] Error: argument `p` has a field `z`, which its type has not
+            [E0600] Error: argument `p` has a field `z` that its type does not have
                ╭─[ argument p:1:11 ]
                │
              1 │ {x: 1, z: 2}
@@ -322,7 +322,7 @@ fn arguments_that_do_not_fit() {
                │ ─┬─
                │  ╰─── `i64` is wanted
                │
-               │ Help: an integer has no point and no exponent
+               │ Help: write an integer without a point or an exponent
             ───╯
             [E0600] Error: argument `a` is ragged: axis 1 of argument `a` has 2 and 1 elements
                ╭─[ argument a:1:10 ]
@@ -343,14 +343,14 @@ fn arguments_that_do_not_fit() {
                │ ─────────┬─────────
                │          ╰─────────── here
                │
-               │ Help: the largest is 9223372036854775807; a real number has a point or an exponent
-               │       argument `k` is a value of type `i64`, written as in `k=3`
+               │ Help: the largest `i64` is 9223372036854775807; write a real number with a decimal point or an exponent
+               │       argument `k` must have type `i64`, as in `k=3`
                │       the program has `main(p: {x: f64, y: (i64, bool)}, s: Shape(n, f64), k: i64, a: [k, 2]i64) -> (f64, i64)`
             ───╯
             --- status 2
             $ iverson run point.iv p={x: 1, y: (1, true)} s=Empty k=3 a=[[1, 2]]
             --- stderr
-            [E0600] Error: axis 0 of argument `a` has 1 element, but 3 are wanted
+            [E0600] Error: axis 0 of argument `a` has 1 element, but must have 3
                ╭─[ argument a:1:1 ]
                │
              1 │ [[1, 2]]
@@ -363,7 +363,7 @@ fn arguments_that_do_not_fit() {
             --- status 2
             $ iverson run point.iv p={x: 1, y: (1, true)} s=Dots([1], Dots([1, 2], Empty)) k=0 a=[]
             --- stderr
-            [E0600] Error: axis 0 of argument `s.Dots.1.Dots.0` has 2 elements, but 1 are wanted
+            [E0600] Error: axis 0 of argument `s.Dots.1.Dots.0` has 2 elements, but must have 1
                ╭─[ argument s:1:16 ]
                │
              1 │ Dots([1], Dots([1, 2], Empty))
@@ -375,7 +375,7 @@ fn arguments_that_do_not_fit() {
             ───╯
             --- status 2
             $ iverson run point.iv p={x: 1, y: (1, true)} s=Empty k=1 a=[[1, 2, 3]] --format json
-            {"error": [{"file": "argument a", "severity": "error", "code": "E0600", "message": "axis 1 of argument `a` has 3 elements, but 2 are wanted", "line": 1, "column": 2, "endLine": 1, "endColumn": 11, "help": "the program has `main(p: {x: f64, y: (i64, bool)}, s: Shape(n, f64), k: i64, a: [k, 2]i64) -> (f64, i64)`"}]}
+            {"error": [{"file": "argument a", "severity": "error", "code": "E0600", "message": "axis 1 of argument `a` has 3 elements, but must have 2", "line": 1, "column": 2, "endLine": 1, "endColumn": 11, "help": "the program has `main(p: {x: f64, y: (i64, bool)}, s: Shape(n, f64), k: i64, a: [k, 2]i64) -> (f64, i64)`"}]}
             --- status 2
             $ iverson run sized.iv x=[1, 2]
             runs
@@ -416,7 +416,7 @@ fn programs_that_fail() {
                │                                        ┬
                │                                        ╰── here
                │
-               │ Help: guard it, `[0 <= i < n] * x[i]`, or let the index run less far
+               │ Help: guard the access with `[0 <= i < n] * x[i]`, or shorten the index range
                │
                │ Note: called from main at fails.iv:2:31
             ───╯
@@ -426,7 +426,7 @@ fn programs_that_fail() {
             fails.iv:1:40: error[E0500]: index -1 is out of bounds for axis 0 of extent 3
             --- status 1
             $ iverson run fails.iv i=-1 --format json
-            {"error": [{"file": "fails.iv", "severity": "error", "code": "E0500", "message": "index -1 is out of bounds for axis 0 of extent 3", "line": 1, "column": 40, "endLine": 1, "endColumn": 41, "help": "guard it, `[0 <= i < n] * x[i]`, or let the index run less far"}]}
+            {"error": [{"file": "fails.iv", "severity": "error", "code": "E0500", "message": "index -1 is out of bounds for axis 0 of extent 3", "line": 1, "column": 40, "endLine": 1, "endColumn": 41, "help": "guard the access with `[0 <= i < n] * x[i]`, or shorten the index range"}]}
             --- status 1
             $ iverson run inside.iv
             --- stderr
@@ -441,7 +441,7 @@ fn programs_that_fail() {
                  │
              992 │       let _ = assert(c[j] > 0, "the matrix is not positive definite")
                  │               ───────────────────────────┬───────────────────────────
-                 │                                          ╰───────────────────────────── it fails here, in the library
+                 │                                          ╰───────────────────────────── fails here, in the library
                  │
                  │ Note: called from do at inside.iv:3:4
             ─────╯
@@ -453,7 +453,7 @@ fn programs_that_fail() {
             $ iverson run loop.iv
             1
             --- stderr
-            [E0505] Error: integer division by zero
+            [E0505] Error: integer integer division by zero
                ╭─[ loop.iv:2:10 ]
                │
              2 │ do print(1 // 0)
@@ -509,7 +509,7 @@ fn imported_lets_are_computed_when_they_are_needed() {
             lib.iv:1:27: 2.0
             $ iverson run fails.iv
             --- stderr
-            [E0209] Error: `+` works on numbers and arrays of them, not on `()`
+            [E0209] Error: `+` works on numbers and arrays of numbers, not on `()`
                ╭─[ fails.iv:3:4 ]
                │
              3 │ do lib.unused + 1.0
@@ -518,7 +518,7 @@ fn imported_lets_are_computed_when_they_are_needed() {
                │            │
                │            ╰───────── here
                │
-               │ Help: take the components apart: `let (a, b) = e`
+               │ Help: destructure the tuple: `let (a, b) = e`
             ───╯
             --- status 1
         "#]],
@@ -550,8 +550,8 @@ fn mistakes_stop_what_needs_them() {
             $ iverson eval good(2.0) + a -l part.iv
             6.0
             --- stderr
-            note: this value does not need what is wrong here: `nothing` is not defined (part.iv:2:30)
-            note: this value does not need what is wrong here: `(` is never closed (part.iv:6:20)
+            note: this error does not affect the value: `nothing` is not defined (part.iv:2:30)
+            note: this error does not affect the value: unclosed bracket `(` (part.iv:6:20)
             $ iverson eval needs(2.0) -l part.iv
             --- stderr
             [E0100] Error: `nothing` is not defined
@@ -583,7 +583,7 @@ fn mistakes_stop_what_needs_them() {
                │                              ───┬───
                │                                 ╰───── here
             ───╯
-            [E0002] Error: `(` is never closed
+            [E0002] Error: unclosed bracket `(`
                ╭─[ part.iv:6:20 ]
                │
              6 │ def open(x: f64) = (x
@@ -594,17 +594,17 @@ fn mistakes_stop_what_needs_them() {
             $ iverson eval g(2.0) -l lost.iv
             2.0
             --- stderr
-            note: this value does not need what is wrong here: `nowhere.iv` cannot be read: there is no such file (lost.iv:1:8)
+cannot read             note: this error does not affect the value: `nowhere.iv`: no such file (lost.iv:1:8)
             $ iverson eval f(2.0) -l lost.iv
             --- stderr
-            [E0602] Error: `nowhere.iv` cannot be read: there is no such file
+cannot read             [E0602] Error: `nowhere.iv`: no such file
                ╭─[ lost.iv:1:8 ]
                │
              1 │ import "./nowhere.iv"
                │        ───────┬──────
                │               ╰──────── here
                │
-               │ Help: the path is relative to the file that imports
+               │ Help: write the path relative to the importing file
             ───╯
             --- status 1
         "#]],
@@ -629,7 +629,7 @@ fn eval_knows_the_library() {
             $ iverson eval stats.mean([nn(1.0), 3.0]) -l own.iv
             2.0
             --- stderr
-            note: this value does not need what is wrong here: `rand` is not defined (own.iv:2:4)
+            note: this error does not affect the value: `rand` is not defined (own.iv:2:4)
             $ iverson eval mean([1.0, 3.0])
             --- stderr
             [E0100] Error: `mean` is not defined
@@ -639,7 +639,7 @@ fn eval_knows_the_library() {
                │ ──┬─
                │   ╰─── here
                │
-               │ Help: it stands in a module that is imported: write `stats.mean`
+               │ Help: an imported module defines it: write `stats.mean`
             ───╯
             --- status 1
             $ iverson run own.iv
@@ -651,7 +651,7 @@ fn eval_knows_the_library() {
                │    ──┬─
                │      ╰─── here
                │
-               │ Help: `rand` is a module of the library: `import rand`
+               │ Help: `rand` is a library module: add `import rand`
             ───╯
             --- status 1
         "#]],

@@ -77,8 +77,8 @@ fn show_tells_where_lines_come_from() {
               out X7, X10, X14, X15
             $ iverson show core spread.iv spread --origins
             --- stderr
-            [E0600] Error: this form does not tell where its lines come from
-              Help: `ssa`, `forward` and `adjoint` take `--origins`
+            [E0600] Error: this form has no origins
+              Help: use `--origins` with `ssa`, `forward` or `adjoint`
             --- status 2
         "#]],
     );

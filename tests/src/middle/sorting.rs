@@ -52,6 +52,6 @@ fn less(a: &DualValue, b: &DualValue) -> ReferenceResult<bool> {
             }
             !a.value.is_nan() && (b.value.is_nan() || a.value < b.value)
         }
-        _ => return Err(ReferenceStop::Broken("what is put in order")),
+        _ => return Err(ReferenceStop::Broken("the keys of a sort")),
     })
 }

@@ -1,6 +1,6 @@
 //! **Cost formulas** against the evaluator's counts: work, tests, iterations, longest chains and
 //! kept bytes. The definitions of `linalg` and the others listed here run at all small sizes and
-//! some larger ones. Every definition of the library and of the programs runs at fewer sizes. Each
+//! some larger ones. Every definition in the library and of the programs runs at fewer sizes. Each
 //! includes its forward derivative and its adjoint by all real inputs.
 //!
 //! Sizes are those that a call infers and the integer parameters on which indices depend. The test

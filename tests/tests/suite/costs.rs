@@ -1,4 +1,4 @@
-//! **Cost certificates.** Records the cost of every definition of the library and of the programs,
+//! **Cost certificates.** Records the cost of every definition in the library and of the programs,
 //! and of its adjoint. The costs are formulas for sizes of at least 1. The separate checker
 //! verifies again each certificate that compares the two costs.
 
@@ -66,7 +66,7 @@ fn exception(bound: &CostRatio) -> Option<String> {
             "a formula has no value at the sizes that are tried: an extent is a quotient".to_owned()
         }
         CertificateVerdict::Unknown(IncomparableReason::Negative) => {
-            "what is known of the data allows a negative cost".to_owned()
+            "the known facts about the data allow a negative cost".to_owned()
         }
         CertificateVerdict::Unknown(IncomparableReason::TooLarge) => {
             "data decide more numbers of its formulas than are compared".to_owned()
@@ -79,7 +79,7 @@ const HEAD: &str = "# Gradients without a proof
 
 <!-- Made by the tests of costs; `cargo xtask bless` writes it. -->
 
-For the definitions of the library and of the examples the adjoint is proved to cost at most a whole number of times what
+For the definitions in the library and of the examples the adjoint is proved to cost at most a whole number of times what
 the function costs ([what it costs](cost.md)), for all sizes and all data, but for these.
 
 | definition | its adjoint |

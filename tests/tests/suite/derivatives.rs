@@ -55,7 +55,7 @@ struct Share {
 
 /// Returns the value of `main` in Tensor SSA, or the reason if it has no such form.
 fn generated(session: &Session) -> Result<Result<Value, String>, &'static str> {
-    // The one module of the library with top-level values.
+    // The one module in the library with top-level values.
     let globals = globals(session, ["stats"]);
     let forms = SessionForms::new(session, &globals);
     let callee = Arc::new(FunctionKey::new(GlobalName::new(MODULE, "main"), Vec::new()));

@@ -1,4 +1,4 @@
-//! **Provenance** of Tensor SSA statements, in all definitions of the library and of the test
+//! **Provenance** of Tensor SSA statements, in all definitions in the library and of the test
 //! programs. A definition's statement must have a span in the text. A derivative's statement must
 //! have an existing primal statement and an existing rule.
 

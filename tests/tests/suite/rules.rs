@@ -1,5 +1,5 @@
 //! **Library derivative rules.** Each rule must return the derivative of the definition's code. The
-//! code is differentiated with all rules of the library ignored, so that no rule is checked by
+//! code is differentiated with all rules in the library ignored, so that no rule is checked by
 //! another.
 
 use std::collections::{BTreeMap, BTreeSet};

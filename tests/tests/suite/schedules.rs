@@ -325,7 +325,7 @@ def both(at: [n]i64) -> (i64, i64) = (fold k = 0 for t < n: at[k], fold k = 0 fo
         X13 is 2
         X16 is 1.0
         kernel given X0[n, m]; makes X6[n, m]; within X8[m]
-          for i < n, in chunks, X8 of each thread:  -- n times
+          for i < n, in chunks, X8 private to each thread:  -- n times
             X3[i] = 0.0
             for j < m:  -- n * m times
               X2[i, j] = ^(X0[i, j], X1)

@@ -1,4 +1,4 @@
-//! **Derivatives as source.** Prints the adjoint and the tangent of every definition of the library
+//! **Derivatives as source.** Prints the adjoint and the tangent of every definition in the library
 //! and of the programs. Parses, checks in scope, formats and evaluates each text. Records the
 //! definitions without such a text, with the reason.
 

@@ -1,4 +1,4 @@
-//! **All forms of all definitions.** Compares every definition of the library and of the programs
+//! **All forms of all definitions.** Compares every definition in the library and of the programs
 //! with the interpreter and the reference. The comparison covers all forms and both derivatives.
 //! Records the definitions without a core form and the reasons, and the forms of the papers'
 //! programs.
@@ -42,12 +42,12 @@ fn full(def: &GlobalName) -> String {
 }
 
 /// Returns the definitions without a core form: those of all programs for
-/// `tests/golden/outside.txt`, and those of the library for the book.
+/// `tests/golden/outside.txt`, and those in the library for the book.
 fn tell_outside(session: &Session, outside: &BTreeMap<GlobalName, Box<NoCoreForm>>) -> (String, String) {
     let mut golden = String::new();
     let mut page = "# What has no form yet
 
-The definitions of the library that have none of the [forms](forms.md) behind `iverson show core`, with the reason and
+The definitions in the library that have none of the [forms](forms.md) behind `iverson show core`, with the reason and
 the place. They run as all others do, and have derivatives.
 
 | definition | has | in | at |

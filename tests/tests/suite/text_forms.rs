@@ -1,4 +1,4 @@
-//! **Text of core and Tensor SSA.** Reads printed forms back: every definition of the library and
+//! **Text of core and Tensor SSA.** Reads printed forms back: every definition in the library and
 //! of the programs, with its callees and derivatives. The result prints as before, is the same
 //! form, and has the same values. Its counts are the same too; a few in Tensor SSA are lower.
 //! Damaged texts are read or rejected without a panic.
@@ -472,7 +472,7 @@ fn enormous_texts() {
     {
         let text = format!("core f[](x: f64) -> f64 =\n  {}x{}\n", open.repeat(200_000), close.repeat(200_000));
         let error = read_core("t", &text).map(|_| ()).map_err(|e| e.message);
-        assert_eq!(error, Err("nested too deeply".to_owned()), "{open}");
+        assert_eq!(error, Err("the nesting is too deep".to_owned()), "{open}");
     }
     let sum = format!("core f[](x: f64) -> f64 =\n  {}\n", vec!["x"; 100_000].join(" + "));
     assert!(read_core("t", &sum).is_ok());

@@ -196,7 +196,7 @@ fn arguments_by_name() {
     check(
         "def f(x: f64, y: f64) -> f64 = x * y\ndo grad(f, w$0",
         &expect![[r#"
-        wrt (Argument) by which parameters => "wrt: "
+        wrt (Argument) the parameters to differentiate by => "wrt: "
         zip_with (Function) 
         while (Keyword) 
         with (Keyword) 
@@ -219,7 +219,7 @@ fn arguments_by_name() {
     check(
         "do plot([1.0], \"hist$0\")\n",
         &expect![[r#"
-        histogram (Text) x: how many lie in each of some intervals of the same width.
+        histogram (Text) x: the number of values in each of several intervals of equal width.
     "#]],
     );
 }
@@ -309,7 +309,7 @@ fn more_is_said_when_asked() {
 fn an_import_that_is_added_is_there() {
     let text = "-- Mine.\n\n--| Docs.\ndef f(x: [n]f64) -> f64 = dot";
     let found = complete(&session(text), MAIN, u32::try_from(text.len()).unwrap());
-    let dot = found.items.iter().find(|i| i.insert == "linalg.dot").expect("a definition of the library");
+    let dot = found.items.iter().find(|i| i.insert == "linalg.dot").expect("a definition in the library");
     assert_eq!(applied(text, &dot.edits), "-- Mine.\n\nimport linalg\n\n--| Docs.\ndef f(x: [n]f64) -> f64 = dot");
 }
 
@@ -342,7 +342,7 @@ fn signatures() {
     check_call(
         "do max(1, $0)",
         &expect![[r#"
-        max(x: a, y: a) -> a where a: num [y: a] The greater; NaN if either is.
+        max(x: a, y: a) -> a where a: num [y: a] The greater; NaN if either argument is NaN.
     "#]],
     );
     check_call(
@@ -360,7 +360,7 @@ fn signatures() {
     check_call(
         "def g(a: f64, b: f64) -> f64 = a * b\ndo grad(g)(1, $0)",
         &expect![[r#"
-            grad(g)(a: f64, b: f64) [b: f64] grad(f)(a, b): the gradient of a real-valued f in each argument; grad(f, wrt: a)(a, b) in a alone.
+            grad(g)(a: f64, b: f64) [b: f64] grad(f)(a, b): the gradient of a real-valued f with respect to each argument; grad(f, wrt: a)(a, b): with respect to a only.
         "#]],
     );
     check_call(

@@ -161,7 +161,7 @@ fn fields_and_variables_of_one_name() {
         &text.replace("p.at", "p.$0at"),
         "turn",
         &expect![[r#"
-            ! `turn` means something else in line 1
+            ! `turn` has another meaning in line 1
         "#]],
     );
     check(
@@ -196,7 +196,7 @@ fn modules() {
         "import linalg as l\ndef f(x: [n]f64, m: f64) -> f64 = m * $0l.dot(x, x)\n",
         "m",
         &expect![[r#"
-            ! `l` in line 2 would mean something else
+            ! `l` in line 2 would change its meaning
         "#]],
     );
 }
@@ -224,7 +224,7 @@ fn types_and_constructors() {
         &text.replace("| Leaf", "| $0Leaf"),
         "T",
         &expect![[r#"
-            ! there is a `T` already
+            ! `T` already exists
         "#]],
     );
     check(
@@ -243,42 +243,42 @@ fn what_is_refused() {
         "def f(x: f64) -> f64 = let y = x in y * $0x\n",
         "y",
         &expect![[r#"
-            ! `x` in line 1 would mean something else
+            ! `x` in line 1 would change its meaning
         "#]],
     );
     check(
         "def f(x: f64, y: f64) -> f64 = y$0\n",
         "x",
         &expect![[r#"
-            ! `x` means something else in line 1
+            ! `x` has another meaning in line 1
         "#]],
     );
     check(
         "def f(x$0: f64, y: f64) -> f64 = y\n",
         "y",
         &expect![[r#"
-            ! `y` means something else in line 1
+            ! `y` has another meaning in line 1
         "#]],
     );
     check(
         "def f(x: f64) -> f64 = x\ndef g$0(x: f64) -> f64 = x\n",
         "f",
         &expect![[r#"
-            ! there is a `f` already
+            ! `f` already exists
         "#]],
     );
     check(
         "def g$0(x: f64) -> f64 = exp(x)\n",
         "exp",
         &expect![[r#"
-            ! `exp` in line 1 would mean something else
+            ! `exp` in line 1 would change its meaning
         "#]],
     );
     check(
         "def g$0(x: f64) -> f64 = x\ndef h(x: [n]f64) -> [n]f64 = map(g, x)\n",
         "map",
         &expect![[r#"
-            ! `map` in line 2 would mean something else
+            ! `map` in line 2 would change its meaning
         "#]],
     );
     check(
@@ -292,7 +292,7 @@ fn what_is_refused() {
         "def g$0(x: f64) -> f64 = x\n",
         "2g",
         &expect![[r#"
-        ! `2g` is no name: a name has letters, digits, `_` and `'`, and no digit first
+        ! `2g` is not a name: a name consists of letters, digits, `_` and `'`, and must not begin with a digit
     "#]],
     );
     check(
@@ -323,7 +323,7 @@ fn what_is_refused() {
         ! `nope` is not defined
     "#]],
     );
-    assert_eq!(prepare_rename(&session("def f() -> i64 = 1\n"), MAIN, 16).unwrap_err(), "there is no name here");
+    assert_eq!(prepare_rename(&session("def f() -> i64 = 1\n"), MAIN, 16).unwrap_err(), "no name at the cursor");
 }
 
 #[test]
@@ -403,7 +403,7 @@ fn fresh_names_change_nothing_else() {
 }
 
 /// Two records are the same if they have the same fields and a value can flow from one to the
-/// other. A record of the library with these fields matters only if the program uses it.
+/// other. A record in the library with these fields matters only if the program uses it.
 #[test]
 fn fields_that_the_library_has_too() {
     let text =
@@ -429,7 +429,7 @@ fn fields_that_the_library_has_too() {
         "import nn\ndef run(w: {weights: [m, n]f64, $0bias: [m]f64}, x: [n]f64) -> [m]f64 = nn.dense(w, x)\n",
         "offset",
         &expect![[r#"
-            ! `bias` belongs to the library, to nn
+            ! `bias` belongs to the library, in nn
         "#]],
     );
 }

@@ -47,7 +47,7 @@ fn files(folder: &Path, found: &mut Vec<PathBuf>) {
 }
 
 /// Creates a session with every program of `examples` and `tests`. Returns it with the names of
-/// their modules and of the library's.
+/// their modules and in the library's.
 pub(crate) fn corpus() -> (Session, Vec<String>) {
     let mut session = Session::new();
     let mut modules: Vec<String> = LIBRARY.iter().map(|(name, _)| (*name).to_owned()).collect();

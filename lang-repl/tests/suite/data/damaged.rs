@@ -138,76 +138,76 @@ fn malformed_files_are_told() {
     }
     let all: Vec<String> = reasons.into_iter().collect();
     expect![[r#"
-        48 bytes follow the array that its header tells of
-        8 bytes follow the array that its header tells of
+        48 bytes follow the array that the header describes
+        8 bytes follow the array that the header describes
         a header of 4294967295 bytes is too long
         an axis of 99999999999999999999999 elements is too large
         element 1 is neither false nor true
-        in line 1 a control character stands inside a cell that is not quoted
-        in line 1 a quote stands inside a cell that is not quoted
-        in line 1 text follows a closed quote
-        in line 2 text follows a closed quote
-        it cannot be read: Invalid checksum
-        it does not begin as a .npy file does
-        it ends in its header
-        it has too many axes
+        line 1 has a control character in a cell that is not quoted
+        line 1 has a quote in a cell that is not quoted
+        line 1 has text after a closing quote
+        line 2 has text after a closing quote
+cannot read         it: Invalid checksum
+        it is not a .npy file
+        the header is truncated
+        the array has too many axes
         it is empty
-        it is no PNG image: CRC error: expected 0xfdd59a73 have 0xfdd49a73
-        it is no PNG image: Invalid image dimensions
-        it is no PNG image: limits are exceeded
-        it is no PNG image: unexpected end of file
-        it is no zip archive: invalid Zip archive: Could not find EOCD
-        it is no zip archive: invalid Zip archive: Unexpected end of zip::format::blocks::Zip32CDEBlock
-        its elements are Python objects, of the kind `|O`, which is not read
-        its elements are complex numbers, of the kind `<c16`, which is not read
-        its elements are dates, of the kind `<M8[ns]`, which is not read
-        its elements are of the kind `<`, which is not read: it is neither real, integer nor bool
-        its elements are of the kind `<i3`, which is not read: it is neither real, integer nor bool
-        its elements are of the kind ``, which is not read: it is neither real, integer nor bool
-        its elements are of the kind `x`, which is not read: it is neither real, integer nor bool
-        its elements are of the kind `|f8`, which is not read: it is neither real, integer nor bool
-        its elements are reals of more than 64 bits, of the kind `<f16`, which is not read
-        its elements are structures, which are not read; save each field by itself
-        its elements are texts, of the kind `<U4`, which is not read
-        its elements are texts, of the kind `|S3`, which is not read
-        its elements are times, of the kind `<m8`, which is not read
-        its header has no proper shape
-        its header is not that of a .npy file
-        line 1 has more than 100000 cells; write so wide a matrix as .npy
-        line 2 has 1 cell, and the first has 2
-        line 2 has 3 cells, and the first has 2
-        line 3 has 2 cells, and the first has 1
-        more bytes follow the array that its header tells of
+        it is not a PNG image: CRC error: expected 0xfdd59a73 have 0xfdd49a73
+        it is not a PNG image: Invalid image dimensions
+        it is not a PNG image: limits are exceeded
+        it is not a PNG image: unexpected end of file
+        it is not a zip archive: invalid Zip archive: Could not find EOCD
+        it is not a zip archive: invalid Zip archive: Unexpected end of zip::format::blocks::Zip32CDEBlock
+        elements of kind `|O` (Python objects) are not supported
+        elements of kind `<c16` (complex numbers) are not supported
+        elements of kind `<M8[ns]` (dates) are not supported
+        elements of kind `<` are not supported, because they are neither real, integer nor bool
+        elements of kind `<i3` are not supported, because they are neither real, integer nor bool
+        elements of kind `` are not supported, because they are neither real, integer nor bool
+        elements of kind `x` are not supported, because they are neither real, integer nor bool
+        elements of kind `|f8` are not supported, because they are neither real, integer nor bool
+        elements of kind `<f16` (reals of more than 64 bits) are not supported
+        structured elements are not supported; save each field separately
+        elements of kind `<U4` (texts) are not supported
+        elements of kind `|S3` (texts) are not supported
+        elements of kind `<m8` (times) are not supported
+        invalid shape in the header
+        invalid .npy header
+        line 1 has more than 100000 cells; save such a wide matrix as .npy
+        line 2 has 1 cell, but the first line has 2
+        line 2 has 3 cells, but the first line has 2
+        line 3 has 2 cells, but the first line has 1
+        more bytes follow the array that the header describes
         the quote in line 3 is not closed
         the shape (0, 1152921504606846976) is too large
         the shape (0, 70000000000000, 70000000000000, 70000000000000) is too large
         the shape (1152921504606846976,) is too large
-        the shape (2, 2) takes 32 bytes, and there are 11
-        the shape (2, 2) takes 32 bytes, and there are 15
-        the shape (2, 2) takes 32 bytes, and there are 19
-        the shape (2, 2) takes 32 bytes, and there are 23
-        the shape (2, 2) takes 32 bytes, and there are 27
-        the shape (2, 2) takes 32 bytes, and there are 3
-        the shape (2, 2) takes 32 bytes, and there are 31
-        the shape (2, 2) takes 32 bytes, and there are 7
-        the shape (2,) takes 16 bytes, and there are 8
-        the shape (3,) takes 24 bytes, and there are 16
+        the shape (2, 2) takes 32 bytes, but there are only 11
+        the shape (2, 2) takes 32 bytes, but there are only 15
+        the shape (2, 2) takes 32 bytes, but there are only 19
+        the shape (2, 2) takes 32 bytes, but there are only 23
+        the shape (2, 2) takes 32 bytes, but there are only 27
+        the shape (2, 2) takes 32 bytes, but there are only 3
+        the shape (2, 2) takes 32 bytes, but there are only 31
+        the shape (2, 2) takes 32 bytes, but there are only 7
+        the shape (2,) takes 16 bytes, but there are only 8
+        the shape (3,) takes 24 bytes, but there are only 16
         the shape (4294967296, 4294967296) is too large
         the shape (9223372036854775807, 2) is too large
-        this is not JSON: '+' stands where a value is wanted at line 1 column 1
-        this is not JSON: ']' stands where a value is wanted at line 1 column 4
-        this is not JSON: '}' stands where `,` or `]` is wanted at line 1 column 3
-        this is not JSON: '}' stands where `:` is wanted at line 1 column 5
-        this is not JSON: '}' stands where a key in quotes is wanted at line 1 column 9
-        this is not JSON: `nul` is no value at line 1 column 1
-        this is not JSON: it ends where a value is wanted at line 1 column 1
-        this is not JSON: it ends where a value is wanted at line 1 column 100001
-        this is not JSON: it ends where a value is wanted at line 1 column 2
-        this is not JSON: text follows the value at line 1 column 3
-        this is not JSON: there is no such escape at line 1 column 4
-        this is not UTF-8: byte 1 is 0xFF
-        this is not UTF-8: byte 2 is 0xFF
-        version 9 of the format is not known"#]]
+expected a value but found         this is not JSON: '+' at line 1 column 1
+expected a value but found         this is not JSON: ']' at line 1 column 4
+expected `,` or `]` but found         this is not JSON: '}' at line 1 column 3
+expected `:` but found         this is not JSON: '}' at line 1 column 5
+expected a key in quotes but found         this is not JSON: '}' at line 1 column 9
+        this is not JSON: `nul` is not a value at line 1 column 1
+        this is not JSON: expected a value but found the end at line 1 column 1
+        this is not JSON: expected a value but found the end at line 1 column 100001
+        this is not JSON: expected a value but found the end at line 1 column 2
+        this is not JSON: unexpected text after the value at line 1 column 3
+        this is not JSON: unknown escape at line 1 column 4
+        the file is not UTF-8: byte 1 is 0xFF
+        the file is not UTF-8: byte 2 is 0xFF
+        unsupported version 9 of the format"#]]
     .assert_eq(&all.join("\n"));
     // The program reads some of the files, and ends with a report of one problem.
     let dir = Dir::new(&[]);

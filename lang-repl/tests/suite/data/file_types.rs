@@ -86,7 +86,7 @@ fn arguments_from_files() {
             $ iverson run people.iv p=@people.csv
             (162, nan)
             --- stderr
-            [W0606] Warning: `people.csv`, column `weight`, has 2 missing values, first in line 3, which make NaNs
+            [W0606] Warning: `people.csv`, column `weight`, has 2 missing values, first in line 3; they are read as NaN
                ╭─[ argument p:1:1 ]
                │
              1 │ @people.csv
@@ -98,7 +98,7 @@ fn arguments_from_files() {
             $ iverson run mean.iv x=@exact.npy
             4503599627370496.0
             --- stderr
-            [W0606] Warning: element [1] of argument `x`, of `exact.npy`, is no exact `f64`; the nearest one is taken
+            [W0606] Warning: element [1] of argument `x` from `exact.npy` has no exact `f64`; the nearest value is used
                ╭─[ argument x:1:1 ]
                │
              1 │ @exact.npy
@@ -116,7 +116,7 @@ fn arguments_from_files() {
             $ iverson run blue.iv x=@clear.png
             [[0.0, 0.0]]
             --- stderr
-            [W0606] Warning: what is transparent in argument `x`, of `clear.png`, is read as if it were not
+            [W0606] Warning: the transparency of argument `x` from `clear.png` is ignored
                ╭─[ argument x:1:1 ]
                │
              1 │ @clear.png
@@ -159,7 +159,7 @@ fn arguments_from_files_that_do_not_fit() {
         expect![[r#"
             $ iverson run product.iv a=@a.npy x=@x.npy k=1
             --- stderr
-            [E0600] Error: axis 0 of argument `x`, of `x.npy`, has 3 elements, but 2 are wanted
+            [E0600] Error: axis 0 of argument `x` from `x.npy` has 3 elements, but must have 2
                ╭─[ argument x:1:1 ]
                │
              1 │ @x.npy
@@ -172,21 +172,21 @@ fn arguments_from_files_that_do_not_fit() {
             --- status 2
             $ iverson run product.iv a=@x.npy x=@a.npy k=@large.npy
             --- stderr
-            [E0600] Error: argument `a`, of `x.npy`, has 1 axis, its shape is (3,), and `[n, m]f64` has 2 axes
+            [E0600] Error: argument `a` from `x.npy` has 1 axis (shape (3,)), but `[n, m]f64` has 2 axes
                ╭─[ argument a:1:1 ]
                │
              1 │ @x.npy
                │ ───┬──
                │    ╰──── here
             ───╯
-            [E0600] Error: argument `x`, of `a.npy`, has 2 axes, its shape is (2, 2), and `[m]f64` has 1 axis
+            [E0600] Error: argument `x` from `a.npy` has 2 axes (shape (2, 2)), but `[m]f64` has 1 axis
                ╭─[ argument x:1:1 ]
                │
              1 │ @a.npy
                │ ───┬──
                │    ╰──── here
             ───╯
-            [E0600] Error: argument `k`, of `large.npy`, is 18446744073709551615, which no `i64` holds
+            [E0600] Error: argument `k` from `large.npy` is 18446744073709551615, which does not fit in `i64`
                ╭─[ argument k:1:1 ]
                │
              1 │ @large.npy
@@ -198,7 +198,7 @@ fn arguments_from_files_that_do_not_fit() {
             --- status 2
             $ iverson run product.iv a=[[1]] x=[1] k=@half.npy
             --- stderr
-            [E0600] Error: argument `k`, of `half.npy`, has 2 axes, its shape is (2, 2), and `i64` has no axis
+            [E0600] Error: argument `k` from `half.npy` has 2 axes (shape (2, 2)), but `i64` has no axis
                ╭─[ argument k:1:1 ]
                │
              1 │ @half.npy
@@ -210,7 +210,7 @@ fn arguments_from_files_that_do_not_fit() {
             --- status 2
             $ iverson run mean.iv x=@truth.npy
             --- stderr
-            [E0600] Error: argument `x`, of `truth.npy`, holds truth values, and `f64` is wanted
+            [E0600] Error: argument `x` from `truth.npy` contains truth values; expected `f64`
                ╭─[ argument x:1:1 ]
                │
              1 │ @truth.npy
@@ -228,7 +228,7 @@ fn arguments_from_files_that_do_not_fit() {
             --- status 2
             $ iverson run mean.iv x=@matrix.csv
             --- stderr
-            [E0600] Error: argument `x`, of `matrix.csv`, is a table of 3 by 2, not of type `[n]f64`
+            [E0600] Error: argument `x` from `matrix.csv` is a table of 3 by 2, not of type `[n]f64`
                ╭─[ argument x:1:1 ]
                │
              1 │ @matrix.csv
@@ -240,7 +240,7 @@ fn arguments_from_files_that_do_not_fit() {
             --- status 2
             $ iverson run mean.iv x=@people.csv
             --- stderr
-            [E0600] Error: argument `x`, of `people.csv`, is a table of 3 by 3, not of type `[n]f64`
+            [E0600] Error: argument `x` from `people.csv` is a table of 3 by 3, not of type `[n]f64`
                ╭─[ argument x:1:1 ]
                │
              1 │ @people.csv
@@ -252,14 +252,14 @@ fn arguments_from_files_that_do_not_fit() {
             --- status 2
             $ iverson run mean.iv x=@ragged.csv --format short
             --- stderr
-            error[E0603]: `ragged.csv`: line 3 has 1 cell, and the first has 2
+            error[E0603]: `ragged.csv`: line 3 has 1 cell, but the first line has 2
             --- status 2
             $ iverson run mean.iv x=@quote.csv --format json
             {"error": [{"file": "quote.csv", "severity": "error", "code": "E0603", "message": "`quote.csv`: the quote in line 2 is not closed", "line": 1, "column": 1, "endLine": 1, "endColumn": 1, "help": "the program has `main(x: [n]f64) -> f64`"}]}
             --- status 2
             $ iverson run people.iv p=@matrix.csv
             --- stderr
-            [E0600] Error: argument `p`, of `matrix.csv`, has no header, so its columns have no names
+            [E0600] Error: argument `p` from `matrix.csv` has no header, so its columns have no names
                ╭─[ argument p:1:1 ]
                │
              1 │ @matrix.csv
@@ -272,7 +272,7 @@ fn arguments_from_files_that_do_not_fit() {
             --- status 2
             $ iverson run people.iv p=@column.csv
             --- stderr
-            [E0600] Error: argument `p`, of `column.csv`, has no column `age`
+            [E0600] Error: argument `p` from `column.csv` has no column `age`
                ╭─[ argument p:1:1 ]
                │
              1 │ @column.csv
@@ -285,7 +285,7 @@ fn arguments_from_files_that_do_not_fit() {
             --- status 2
             $ iverson run people.iv p=@text.csv
             --- stderr
-            [E0600] Error: `text.csv`, line 2, column `weight`, is "x", and `f64` is wanted
+            [E0600] Error: `text.csv`, line 2, column `weight`, is "x"; expected `f64`
                ╭─[ argument p:1:1 ]
                │
              1 │ @text.csv
@@ -297,7 +297,7 @@ fn arguments_from_files_that_do_not_fit() {
             --- status 2
             $ iverson run people.iv p=@deflated.npz
             --- stderr
-            [E0600] Error: argument `p`, of `deflated.npz`, has no array `age`
+            [E0600] Error: argument `p` from `deflated.npz` has no array `age`
                ╭─[ argument p:1:1 ]
                │
              1 │ @deflated.npz
@@ -310,33 +310,33 @@ fn arguments_from_files_that_do_not_fit() {
             --- status 2
             $ iverson run mean.iv x=@grey.png
             --- stderr
-            [E0600] Error: argument `x`, of `grey.png`, is grey, its shape (2, 3), and `[n]f64` has 1 axis
+            [E0600] Error: argument `x` from `grey.png` is grey of shape (2, 3), but `[n]f64` has 1 axis
                ╭─[ argument x:1:1 ]
                │
              1 │ @grey.png
                │ ────┬────
                │     ╰────── here
                │
-               │ Help: a grey image is `[?h, ?w]f64`, one in colour `[?h, ?w, 3]f64`
+               │ Help: load a grey image as `[?h, ?w]f64`, a colour image as `[?h, ?w, 3]f64`
                │       the program has `main(x: [n]f64) -> f64`
             ───╯
             --- status 2
             $ iverson run mean.iv x=@mean.iv
             --- stderr
-            [E0600] Error: `mean.iv` is no data file
+            [E0600] Error: `mean.iv` is not a data file
               Help: data files end in .npy, .npz, .csv, .json or .png
                     the program has `main(x: [n]f64) -> f64`
             --- status 2
             $ iverson run mean.iv x=@x.txt
             --- stderr
-            [E0600] Error: `x.txt` is no data file
+            [E0600] Error: `x.txt` is not a data file
               Help: data files end in .npy, .npz, .csv, .json or .png
                     the program has `main(x: [n]f64) -> f64`
             --- status 2
             $ iverson run mean.iv x=@none.npy
             --- stderr
-            [E0602] Error: `none.npy` cannot be read: there is no such file
-              Help: the name is taken relative to the current directory
+cannot read             [E0602] Error: `none.npy`: no such file
+              Help: paths are relative to the current directory
                     the program has `main(x: [n]f64) -> f64`
             --- status 2
         "#]],
@@ -387,7 +387,7 @@ fn loads_that_fail() {
         expect![[r#"
             $ iverson run axis.iv
             --- stderr
-            [E0604] Error: `x.npy`: axis 0 has 3 elements, but 4 are wanted
+            [E0604] Error: `x.npy`: axis 0 has 3 elements, but must have 4
                ╭─[ axis.iv:2:17 ]
                │
              2 │ let x: [n]f64 = load("x.npy")
@@ -397,7 +397,7 @@ fn loads_that_fail() {
             --- status 1
             $ iverson run square.iv
             --- stderr
-            [E0604] Error: `matrix.csv`: axis 1 has 2 elements, but 3 are wanted
+            [E0604] Error: `matrix.csv`: axis 1 has 2 elements, but must have 3
                ╭─[ square.iv:1:22 ]
                │
              1 │ let a: [?n, ?n]f64 = load("matrix.csv")
@@ -409,7 +409,7 @@ fn loads_that_fail() {
             --- status 1
             $ iverson run inner.iv
             --- stderr
-            [E0604] Error: `deflated.npz`: axis 1 of `.x` has 3 elements, but 2 are wanted
+            [E0604] Error: `deflated.npz`: axis 1 of `.x` has 3 elements, but must have 2
                ╭─[ inner.iv:1:33 ]
                │
              1 │ let r: {x: [2, 2]f64, n: i64} = load("deflated.npz")
@@ -419,7 +419,7 @@ fn loads_that_fail() {
             --- status 1
             $ iverson run rank.iv
             --- stderr
-            [E0604] Error: `half.npy`: the value has 2 axes, its shape is (2, 2), and `[n]f64` has 1 axis
+            [E0604] Error: `half.npy`: the value has 2 axes (shape (2, 2)), but `[n]f64` has 1 axis
                ╭─[ rank.iv:1:18 ]
                │
              1 │ let x: [?n]f64 = load("half.npy")
@@ -429,7 +429,7 @@ fn loads_that_fail() {
             --- status 1
             $ iverson run whole.iv
             --- stderr
-            [E0604] Error: `half.npy`: element [1, 0] is 2.5, which is no `i64`
+            [E0604] Error: `half.npy`: element [1, 0] is 2.5, which is not a valid `i64`
                ╭─[ whole.iv:1:22 ]
                │
              1 │ let x: [?n, ?m]i64 = load("half.npy")
@@ -439,7 +439,7 @@ fn loads_that_fail() {
             --- status 1
             $ iverson run truth.iv
             --- stderr
-            [E0604] Error: `truth.npy`: the value holds truth values, and `i64` is wanted
+            [E0604] Error: `truth.npy`: the value contains truth values; expected `i64`
                ╭─[ truth.iv:1:18 ]
                │
              1 │ let x: [?n]i64 = load("truth.npy")
@@ -451,7 +451,7 @@ fn loads_that_fail() {
             --- status 1
             $ iverson run bool.iv
             --- stderr
-            [E0604] Error: `x.npy`: the value holds numbers, and `bool` is wanted
+            [E0604] Error: `x.npy`: the value contains numbers; expected `bool`
                ╭─[ bool.iv:1:19 ]
                │
              1 │ let x: [?n]bool = load("x.npy")
@@ -463,7 +463,7 @@ fn loads_that_fail() {
             --- status 1
             $ iverson run missing.iv
             --- stderr
-            [E0604] Error: `people.csv`: line 2, column `weight` is 60.5, which is no `i64`
+            [E0604] Error: `people.csv`: line 2, column `weight` is 60.5, which is not a valid `i64`
                ╭─[ missing.iv:1:28 ]
                │
              1 │ let p: {weight: [?n]i64} = load("people.csv")
@@ -485,7 +485,7 @@ fn loads_that_fail() {
             --- status 1
             $ iverson run text.iv
             --- stderr
-            [E0604] Error: `people.csv`: line 2, column `name` is "Ada, \"the first\"", and `f64` is wanted
+            [E0604] Error: `people.csv`: line 2, column `name` is "Ada, \"the first\""; expected `f64`
                ╭─[ text.iv:1:26 ]
                │
              1 │ let p: {name: [?n]f64} = load("people.csv")
@@ -495,7 +495,7 @@ fn loads_that_fail() {
             --- status 1
             $ iverson run label.iv
             --- stderr
-            [E0604] Error: `deflated.npz`: the array `label`: its elements are texts, of the kind `<U1`, which is not read
+            [E0604] Error: `deflated.npz`: the array `label`: elements of kind `<U1` (texts) are not supported
                ╭─[ label.iv:1:27 ]
                │
              1 │ let p: {label: [?n]f64} = load("deflated.npz")
@@ -505,19 +505,19 @@ fn loads_that_fail() {
             --- status 1
             $ iverson run image.iv
             --- stderr
-            [E0604] Error: `colour.png`: the value is in colour, its shape (2, 2, 3), and `[h, w]f64` has 2 axes
+            [E0604] Error: `colour.png`: the value is in colour of shape (2, 2, 3), but `[h, w]f64` has 2 axes
                ╭─[ image.iv:1:22 ]
                │
              1 │ let p: [?h, ?w]f64 = load("colour.png")
                │                      ─────────┬────────
                │                               ╰────────── here
                │
-               │ Help: a grey image is `[?h, ?w]f64`, one in colour `[?h, ?w, 3]f64`
+               │ Help: load a grey image as `[?h, ?w]f64`, a colour image as `[?h, ?w, 3]f64`
             ───╯
             --- status 1
             $ iverson run wide.iv
             --- stderr
-            [E0604] Error: `grey16.png`: the value has 16 bits a channel, and integers are from 0 to 255
+            [E0604] Error: `grey16.png`: the value has 16 bits per channel, but integers must be from 0 to 255
                ╭─[ wide.iv:1:22 ]
                │
              1 │ let p: [?h, ?w]i64 = load("grey16.png")
@@ -529,7 +529,7 @@ fn loads_that_fail() {
             --- status 1
             $ iverson run json.iv
             --- stderr
-            [E0604] Error: `data.json`: axis 1 has 3 elements, but 2 are wanted
+            [E0604] Error: `data.json`: axis 1 has 3 elements, but must have 2
                ╭─[ json.iv:1:21 ]
                │
              1 │ let x: [?n, 2]f64 = load("data.json")
@@ -546,12 +546,12 @@ fn loads_that_fail() {
                │                       ────────┬────────
                │                               ╰────────── here
                │
-               │ Help: an integer has no point and no exponent
+               │ Help: write an integer without a point or an exponent
             ───╯
             --- status 1
             $ iverson run bad.iv
             --- stderr
-            [E0603] Error: `bad.json`: this is not JSON: it ends where `,` or `}` is wanted at line 1 column 15
+            [E0603] Error: `bad.json`: this is not JSON: expected `,` or `}` but found the end at line 1 column 15
                ╭─[ bad.iv:1:23 ]
                │
              1 │ let x: {x: [?n]i64} = load("bad.json")
@@ -561,7 +561,7 @@ fn loads_that_fail() {
             --- status 1
             $ iverson run none.iv
             --- stderr
-            [E0602] Error: `lib/none.npy` cannot be read: there is no such file
+cannot read             [E0602] Error: `lib/none.npy`: no such file
                ╭─[ none.iv:1:14 ]
                │
              1 │ let x: f64 = load("lib/none.npy")
@@ -571,19 +571,19 @@ fn loads_that_fail() {
             --- status 1
             $ iverson run dat.iv
             --- stderr
-            [E0603] Error: `x.dat` is no data file
+            [E0603] Error: `x.dat` is not a data file
                ╭─[ dat.iv:1:19 ]
                │
              1 │ let x: f64 = load("x.dat")
                │                   ───┬───
                │                      ╰───── here
                │
-               │ Help: data files end in .npy, .npz, .csv, .json or .png; text tables, .txt, are only written
+               │ Help: use .npy, .npz, .csv, .json or .png; a .txt table can be written, not read
             ───╯
             --- status 1
             $ iverson run folder.iv
             --- stderr
-            [E0602] Error: `folder.npy` cannot be read: it is a directory
+cannot read             [E0602] Error: `folder.npy`: it is a directory
                ╭─[ folder.iv:1:14 ]
                │
              1 │ let x: f64 = load("folder.npy")
@@ -624,7 +624,7 @@ fn numbers_that_are_too_large_are_not_infinite() {
         expect![[r#"
             $ iverson run product.iv a=@great.csv x=[1, 1] k=0
             --- stderr
-            [E0600] Error: `great.csv`, line 1, column 2, is 1e400, which no `f64` holds
+            [E0600] Error: `great.csv`, line 1, column 2, is 1e400, which does not fit in `f64`
                ╭─[ argument a:1:1 ]
                │
              1 │ @great.csv

@@ -172,7 +172,7 @@ fn a_session_that_loads_and_saves() {
         expect![[r#"
             x: [1]f64 = [3.0]
             y: [3]i64 = [0, 1, 4]
-            [E0602] Error: `z.npy` cannot be read: there is no such file
+cannot read             [E0602] Error: `z.npy`: no such file
                ╭─[ repl:1:18 ]
                │
              1 │ let y: [?k]i64 = load("z.npy")
@@ -184,7 +184,7 @@ fn a_session_that_loads_and_saves() {
             [2, 1]f64 =
             [[3.0],
              [3.0]]
-            [E0602] Error: `r.csv` cannot be read: there is no such file
+cannot read             [E0602] Error: `r.csv`: no such file
                ╭─[ repl:1:31 ]
                │
              1 │ let r: [?n]{a: i64, b: f64} = load("r.csv")
@@ -241,7 +241,7 @@ fn saves() {
         [[ 0, 128,   0],
          [64, 255, 255]]
         --- stderr
-        [W0606] Warning: `c.png`: 3 numbers lie outside the range of an image, and were moved to its ends
+        [W0606] Warning: `c.png`: 3 numbers are outside the range of an image and were clamped
            ╭─[ clamp.iv:1:4 ]
            │
          1 │ do save([[-1.0, 0.5, nan], [0.25, 1, 2]], "c.png")
@@ -255,9 +255,9 @@ fn saves() {
            │
          1 │ do save({x: [1]}, "x.npy")
            │         ────┬───
-           │             ╰───── this has the type `{x: [1]i64}`
+           │             ╰───── this has type `{x: [1]i64}`
            │
-           │ Help: write records and tuples of arrays as .npz, anything as .json
+           │ Help: write records and tuples of arrays as .npz, or any value as .json
         ───╯
         --- status 1
         $ iverson run npz.iv
@@ -268,21 +268,21 @@ fn saves() {
            │
          1 │ do save([1], "x.npz")
            │         ─┬─
-           │          ╰─── this has the type `[1]i64`
+           │          ╰─── this has type `[1]i64`
            │
-           │ Help: write one array as .npy, anything as .json
+           │ Help: write one array as .npy, or any value as .json
         ───╯
         --- status 1
         $ iverson run csv.iv
         --- stderr
-        [E0605] Error: `x.csv`: its columns differ in length: `x` has 1, `y` has 2
+        [E0605] Error: `x.csv`: the columns differ in length: `x` has 1, `y` has 2
            ╭─[ csv.iv:1:9 ]
            │
          1 │ do save({x: [1], y: [1, 2]}, "x.csv")
            │         ─────────┬─────────
-           │                  ╰─────────── this has the type `{x: [1]i64, y: [2]i64}`
+           │                  ╰─────────── this has type `{x: [1]i64, y: [2]i64}`
            │
-           │ Help: a table is a matrix, a vector, a record of vectors of one length, or a vector of records of numbers; anything can be written as .json
+           │ Help: a table is a matrix, a vector, a record of vectors of one length, or a vector of records of numbers; save any value as .json
         ───╯
         --- status 1
         $ iverson run png.iv
@@ -292,38 +292,38 @@ fn saves() {
            │
          1 │ do save([1.0], "x.png")
            │         ──┬──
-           │           ╰──── this has the type `[1]f64`
+           │           ╰──── this has type `[1]f64`
            │
-           │ Help: an image is `[h, w]`, grey, or `[h, w, 3]`, of reals from 0 to 1 or integers from 0 to 255
+           │ Help: an image is `[h, w]` (grey) or `[h, w, 3]` (colour), with reals from 0 to 1 or integers from 0 to 255
         ───╯
         --- status 1
         $ iverson run empty.iv
         --- stderr
-        [E0605] Error: `x.png`: an image has no 0 by 2 pixels
+        [E0605] Error: `x.png`: an image cannot have 0 by 2 pixels
            ╭─[ empty.iv:2:4 ]
            │
          2 │ do save(x, "x.png")
            │    ────────┬───────
            │            ╰───────── here
            │
-           │ Help: an image is `[h, w]`, grey, or `[h, w, 3]`, of reals from 0 to 1 or integers from 0 to 255
+           │ Help: an image is `[h, w]` (grey) or `[h, w, 3]` (colour), with reals from 0 to 1 or integers from 0 to 255
         ───╯
         --- status 1
         $ iverson run dat.iv
         --- stderr
-        [E0603] Error: `x.dat` is no data file
+        [E0603] Error: `x.dat` is not a data file
            ╭─[ dat.iv:1:16 ]
            │
          1 │ do save([1.0], "x.dat")
            │                ───┬───
            │                   ╰───── here
            │
-           │ Help: data files end in .npy, .npz, .csv, .json or .png; text tables, .txt, are only written
+           │ Help: use .npy, .npz, .csv, .json or .png; a .txt table can be written, not read
         ───╯
         --- status 1
         $ iverson run lost.iv
         --- stderr
-        [E0605] Error: `no/x.npy` cannot be written: there is no such folder
+        [E0605] Error: `no/x.npy` cannot be written: no such directory
            ╭─[ lost.iv:1:4 ]
            │
          1 │ do save([1.0], "no/x.npy")

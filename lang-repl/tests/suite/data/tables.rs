@@ -65,9 +65,9 @@ fn comments_missing_words_and_headers() {
              [1.0, 2.0]]
             {x: [1, 3], y: [2, 4]}
             --- stderr
-            p.iv:1:35: warning[W0606]: `notes.csv`: column `y` has 2 missing values, first in line 3, which make NaNs
-            p.iv:2:23: warning[W0606]: `words.csv`: column `x` has 4 missing values, first in line 3, which make NaNs
-            p.iv:5:22: warning[W0606]: `either.csv`: column 2 has no value in line 1, which makes a NaN
+            p.iv:1:35: warning[W0606]: `notes.csv`: column `y` has 2 missing values, first in line 3; they are read as NaN
+            p.iv:2:23: warning[W0606]: `words.csv`: column `x` has 4 missing values, first in line 3; they are read as NaN
+            p.iv:5:22: warning[W0606]: `either.csv`: column 2 has no value in line 1; it is read as NaN
         "#]],
     );
     run(
@@ -98,27 +98,27 @@ fn cells_that_are_no_numbers_have_advice() {
             match file {
                 "comma" => expect![[r#"
                     --- stderr
-                    p.iv:1:23: error[E0604]: `comma.csv`: line 2, column `x` is "1,5", and `f64` is wanted
+                    p.iv:1:23: error[E0604]: `comma.csv`: line 2, column `x` is "1,5"; expected `f64`
                     --- status 1
                 "#]],
                 "thousands" => expect![[r#"
                     --- stderr
-                    p.iv:1:23: error[E0604]: `thousands.csv`: line 2, column `x` is "1,234,567", and `f64` is wanted
+                    p.iv:1:23: error[E0604]: `thousands.csv`: line 2, column `x` is "1,234,567"; expected `f64`
                     --- status 1
                 "#]],
                 "word" => expect![[r#"
                     --- stderr
-                    p.iv:1:23: error[E0604]: `word.csv`: line 3, column `x` is "-", and `f64` is wanted
+                    p.iv:1:23: error[E0604]: `word.csv`: line 3, column `x` is "-"; expected `f64`
                     --- status 1
                 "#]],
                 "large" => expect![[r#"
                     --- stderr
-                    p.iv:1:23: error[E0604]: `large.csv`: line 2, column `x` is 1e400, which no `f64` holds
+                    p.iv:1:23: error[E0604]: `large.csv`: line 2, column `x` is 1e400, which does not fit in `f64`
                     --- status 1
                 "#]],
                 _ => expect![[r#"
                     --- stderr
-                    p.iv:1:23: error[E0603]: `wide.csv`: this is UTF-16; save it as UTF-8
+                    p.iv:1:23: error[E0603]: `wide.csv`: the file is encoded as UTF-16; save it as UTF-8
                     --- status 1
                 "#]],
             },
@@ -129,7 +129,7 @@ fn cells_that_are_no_numbers_have_advice() {
         "let a: [?n, ?m]f64 = load(\"semi.csv\", header: false)\n",
         expect![[r#"
         --- stderr
-        p.iv:1:22: error[E0604]: `semi.csv`: line 1, column 2 is "5;2", and `f64` is wanted
+        p.iv:1:22: error[E0604]: `semi.csv`: line 1, column 2 is "5;2"; expected `f64`
         --- status 1
     "#]],
     );
@@ -150,8 +150,8 @@ fn integers_are_exact_in_every_notation() {
             {x: [9007199254740993, 9007199254740993], y: [9.0072e15, 0.5]}
             {x: [9.0072e15, 1.0], y: 16777216.0, z: [nan, nan, -inf, 1.5]}
             --- stderr
-            p.iv:1:35: warning[W0606]: `int.csv`: column `y` has an integer in line 2 that is no exact `f64`; the nearest one is taken
-            p.iv:2:43: warning[W0606]: `large.json`: `.z[0]` has no value, which makes a NaN
+            p.iv:1:35: warning[W0606]: `int.csv`: column `y` has an integer in line 2 that `f64` cannot represent exactly; the nearest value is used
+            p.iv:2:43: warning[W0606]: `large.json`: `.z[0]` has no value; it is read as NaN
         "#]],
     );
     run(
@@ -159,7 +159,7 @@ fn integers_are_exact_in_every_notation() {
         "let a: {x: [?n]i64, y: i64, z: [?m]i64} = load(\"large.json\")\n",
         expect![[r#"
             --- stderr
-            p.iv:1:43: error[E0604]: `large.json`: `.z[0]` is null, which is no `i64`
+            p.iv:1:43: error[E0604]: `large.json`: `.z[0]` is null, which is not a valid `i64`
             --- status 1
         "#]],
     );
@@ -197,7 +197,7 @@ fn json_of_any_depth_and_with_each_key_once() {
         "let a: {x: f64} = load(\"twice.json\")\n",
         expect![[r#"
         --- stderr
-        p.iv:1:19: error[E0603]: `twice.json`: this is not JSON: the key `x` stands twice in an object at line 2 column 2
+        p.iv:1:19: error[E0603]: `twice.json`: this is not JSON: duplicate key `x` in an object at line 2 column 2
         --- status 1
     "#]],
     );
@@ -252,10 +252,10 @@ fn a_type_that_suits_a_table_says_what_it_leaves_out() {
     shown += &dir.run(&["eval", "load(\"wide.csv\")", "--format", "short"], b"");
     expect![[r#"
         --- stderr
-        <eval>:1:1: error[E0210]: the type of what is loaded must be written
+        <eval>:1:1: error[E0210]: a loaded value must have a written type
         --- status 1
         --- stderr
-        <eval>:1:1: error[E0210]: the type of what is loaded must be written
+        <eval>:1:1: error[E0210]: a loaded value must have a written type
         --- status 1
     "#]]
     .assert_eq(&shown);
@@ -274,7 +274,7 @@ fn dates_and_words_are_no_numbers() {
         "let a: {d: [?n]f64} = load(\"iso.csv\")\n",
         expect![[r#"
         --- stderr
-        p.iv:1:23: error[E0604]: `iso.csv`: line 2, column `d` is "2023-01-05", and `f64` is wanted
+        p.iv:1:23: error[E0604]: `iso.csv`: line 2, column `d` is "2023-01-05"; expected `f64`
         --- status 1
     "#]],
     );
@@ -283,7 +283,7 @@ fn dates_and_words_are_no_numbers() {
         "let a: {d: [?n]f64} = load(\"points.csv\")\n",
         expect![[r#"
         --- stderr
-        p.iv:1:23: error[E0604]: `points.csv`: line 2, column `d` is "05.01.2023", and `f64` is wanted
+        p.iv:1:23: error[E0604]: `points.csv`: line 2, column `d` is "05.01.2023"; expected `f64`
         --- status 1
     "#]],
     );
@@ -292,7 +292,7 @@ fn dates_and_words_are_no_numbers() {
         "let a: {d: [?n]f64} = load(\"comma.csv\")\n",
         expect![[r#"
         --- stderr
-        p.iv:1:23: error[E0604]: `comma.csv`: line 2, column `d` is "1,5", and `f64` is wanted
+        p.iv:1:23: error[E0604]: `comma.csv`: line 2, column `d` is "1,5"; expected `f64`
         --- status 1
     "#]],
     );
@@ -308,7 +308,7 @@ fn dates_and_words_are_no_numbers() {
         "let a: {d: [?n]f64} = load(\"comma_of_thousands.csv\")\n",
         expect![[r#"
         --- stderr
-        p.iv:1:23: error[E0604]: `comma_of_thousands.csv`: line 2, column `d` is "1,234", and `f64` is wanted
+        p.iv:1:23: error[E0604]: `comma_of_thousands.csv`: line 2, column `d` is "1,234"; expected `f64`
         --- status 1
     "#]],
     );
@@ -317,7 +317,7 @@ fn dates_and_words_are_no_numbers() {
         "let a: {a: [?n]bool} = load(\"yes.csv\")\n",
         expect![[r#"
         --- stderr
-        p.iv:1:24: error[E0604]: `yes.csv`: line 2, column `a` is "yes", and `bool` is wanted
+        p.iv:1:24: error[E0604]: `yes.csv`: line 2, column `a` is "yes"; expected `bool`
         --- status 1
     "#]],
     );
@@ -339,19 +339,19 @@ fn files_without_a_type_say_what_they_are() {
     shown += &dir.run(&["run", "p.iv", "--format", "short"], b"");
     expect![[r#"
         --- stderr
-        <eval>:1:1: error[E0210]: the type of what is loaded must be written
+        <eval>:1:1: error[E0210]: a loaded value must have a written type
         --- status 1
         --- stderr
-        <eval>:1:1: error[E0210]: the type of what is loaded must be written
+        <eval>:1:1: error[E0210]: a loaded value must have a written type
         --- status 1
         --- stderr
-        <eval>:1:1: error[E0210]: the type of what is loaded must be written
+        <eval>:1:1: error[E0210]: a loaded value must have a written type
         --- status 1
         --- stderr
-        <eval>:1:1: error[E0210]: the type of what is loaded must be written
+        <eval>:1:1: error[E0210]: a loaded value must have a written type
         --- status 1
         --- stderr
-        p.iv:1:19: error[E0604]: `part.json`: the value has a field `b`, which its type has not
+        p.iv:1:19: error[E0604]: `part.json`: the value has a field `b` that its type does not have
         --- status 1
     "#]]
     .assert_eq(&shown);

@@ -177,14 +177,14 @@ fn mistakes_in_a_run() {
         expect![[r#"
             $ iverson run -
             --- stderr
-            [E0514] Error: a histogram has no 0 intervals
+            [E0514] Error: a histogram cannot have 0 bins
                ╭─[ <stdin>:2:4 ]
                │
              2 │ do plot([1.0], "histogram", bins: n)
                │    ────────────────┬────────────────
                │                    ╰────────────────── here
                │
-               │ Help: `bins:` is a number from 1 to 10000
+               │ Help: `bins:` must be a number from 1 to 10000
             ───╯
             --- status 1
         "#]],
@@ -194,14 +194,14 @@ fn mistakes_in_a_run() {
         expect![[r#"
             $ iverson run -
             --- stderr
-            [E0514] Error: a plot has no width of 5 columns
+            [E0514] Error: a plot cannot have a width of 5 columns
                ╭─[ <stdin>:1:4 ]
                │
              1 │ do plot([1.0], width: 5)
                │    ──────────┬──────────
                │              ╰──────────── here
                │
-               │ Help: `width:` is a number from 30 to 400
+               │ Help: `width:` must be a number from 30 to 400
             ───╯
             --- status 1
         "#]],
@@ -211,14 +211,14 @@ fn mistakes_in_a_run() {
         expect![[r#"
             $ iverson run -
             --- stderr
-            [E0514] Error: `x.pdf` is no file for a plot
+            [E0514] Error: `x.pdf` is not a plot file
                ╭─[ <stdin>:1:22 ]
                │
              1 │ do plot([1.0], file: "x.pdf")
                │                      ───┬───
                │                         ╰───── here
                │
-               │ Help: a plot is written as .svg or .png
+               │ Help: use the extension .svg or .png
             ───╯
             --- status 1
         "#]],
@@ -228,7 +228,7 @@ fn mistakes_in_a_run() {
         expect![[r#"
             $ iverson run -
             --- stderr
-            [E0605] Error: `no/such/folder.svg` cannot be written: there is no such folder
+            [E0605] Error: `no/such/folder.svg` cannot be written: no such directory
                ╭─[ <stdin>:1:4 ]
                │
              1 │ do plot([1.0], file: "no/such/folder.svg")
@@ -243,7 +243,7 @@ fn mistakes_in_a_run() {
         expect![[r#"
             $ iverson run -
             --- stderr
-            [E0514] Error: `cubic` is no scale of an axis
+            [E0514] Error: `cubic` is not an axis scale
                ╭─[ <stdin>:2:4 ]
                │
              2 │ do plot([1.0], yscale: s)
@@ -260,7 +260,7 @@ fn mistakes_in_a_run() {
         expect![[r#"
             $ iverson run -
             --- stderr
-            [E0501] Error: sizes differ for the length of what is drawn: 2, where len(x) = 1 is needed
+            [E0501] Error: sizes differ for the length of the plot data: found 2, expected len(x) = 1
                ╭─[ <stdin>:2:12 ]
                │
              2 │ do plot(x, [1.0, 2.0])

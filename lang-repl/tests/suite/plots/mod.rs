@@ -344,7 +344,7 @@ do plot([[0, 128], [255, 300]], \"image\", height: 8)
             @@@@@@@@@@@@@@@@
             @@@@@@@@@@@@@@@@
             @@@@@@@@@@@@@@@@
-            note: 1 of 4 values is outside an image's integers from 0 to 255, and moved to the ends
+            note: 1 of 4 values is outside the range of integers from 0 to 255 and clamped
         "#]],
     );
 }
@@ -394,7 +394,7 @@ do plot([[1.0, 0.0], [0.0, 2.0]], \"spy\", height: 8)
             1 │    ⠿⠿⠿⠇│
               └──┬───┬─┘
                  0   1
-               2 of 2 × 2 are not 0
+               2 nonzero elements of 2 × 2
         "#]],
     );
 }
@@ -473,7 +473,7 @@ do plot(for i < 5: 2.5, height: 8)
         expect![[r#"
             $ iverson run -
             nothing to plot
-            note: there are no values
+            note: the plot has no values
             nothing to plot
             note: all 2 values are NaN or infinite and not drawn
              3┤                               ⠒⠤⣀⡀

@@ -38,8 +38,8 @@ let n = 3
             f64 = 25.0
             by v: [2]f64 = [1.0, 0.0]
             by w: {a: f64, b: [2]f64} = {a: 36.0, b: [0.0, 8.0]}
-            [E0600] Error: `1 + n` has nothing to take a gradient by: no call of a function, and no real variable of the session
-            [E0201] Error: `f` takes 3 arguments, and 2 stand here
+            [E0600] Error: `1 + n` has no gradient: it is neither a function call nor an expression with real session variables
+            [E0201] Error: `f` expects 3 arguments, 2 stand here
                ╭─[ repl:1:30 ]
                │
              1 │ value_and_grad(\(v: [2]f64): f(v, 3))(v)
@@ -48,14 +48,14 @@ let n = 3
                │
                │ Help: its signature is `f(x: [n]f64, k: i64, rate: f64) -> f64`
             ───╯
-            [E0214] Error: `value_and_grad` wants a function with one real result, and this one gives `[2]f64`
+            [E0214] Error: `value_and_grad` needs a function with one real result, but this one returns `[2]f64`
                ╭─[ repl:1:16 ]
                │
              1 │ value_and_grad(\(v: [2]f64): v)(v)
                │                ───────┬───────
                │                       ╰───────── here
                │
-               │ Help: for several outputs there are `jacobian`, `vjp` and `jvp`
+               │ Help: for several outputs, use `jacobian`, `vjp` or `jvp`
             ───╯
             --- exit status: 1
         "#]],
@@ -109,7 +109,7 @@ def dot(a: [n]f64, b: [n]f64) -> f64 = sum i: a[i] * b[i]
                      iterations  3·n
                      span        ≤ max(n, 1)
 
-            adjoint + io ≤ 2 · (primal + io), proved for all sizes; 2 is the least, at n = 1
+            adjoint + io ≤ 2 · (primal + io), proved for all sizes; 2 is the least factor, at n = 1
 
             where the work is
               primal   2·n − 1  1:40 sum i: a[i] * b[i]
@@ -144,30 +144,30 @@ for i < 1000000: 1.0
 :set a b c
 ",
         expect![[r#"
-              backend   cpu      what computes: machine code for the processor, or the interpreter alone
-              budget    10000000000 before a run of more operations there is a question
+              backend   cpu      the backend: machine code for the CPU, or the interpreter only
+              budget    10000000000 number of operations above which a run needs confirmation
               color     auto     colours
-              count     off      tell the work, tests and iterations of every evaluation
-              digits    usual    significant digits of reals; all shows whole arrays too
-              memory    auto     how much the values of an evaluation may need, in MiB; auto is most of what the machine has
-              nan       ignore   whether an evaluation stops where a NaN comes up
-              progress  auto     a bar for work that takes long
-              threads   auto     how many threads compute; auto is one for each processor
-              threshold 1000     of arrays of more elements the middle is left out
-              time      off      tell how long checking and running took
-              width     auto     characters in a line; auto is as many as the terminal
-              nan       ignore   whether an evaluation stops where a NaN comes up
+              count     off      print the work, tests and iterations of every evaluation
+              digits    usual    significant digits of reals; all also prints arrays in full
+              memory    auto     memory limit for the values of an evaluation, in MiB; auto is most of the machine's memory
+              nan       ignore   stop an evaluation that produces NaN, or ignore it
+              progress  auto     progress bar for long computations
+              threads   auto     number of threads; auto is one per core
+              threshold 1000     number of elements above which the middle of an array is omitted
+              time      off      print the time of checking and of running
+              width     auto     line width in characters; auto is the width of the terminal
+              nan       ignore   stop an evaluation that produces NaN, or ignore it
               it is stop or ignore
-            [E0600] Error: `maybe` is no value of `nan`, which is stop or ignore
-            [E0600] Error: there is no setting `nam`; did you mean `nan`?
-            [E0515] Error: this is NaN, and nothing that it was made of is
+            [E0600] Error: `maybe` is not a value of `nan`; use stop or ignore
+            [E0600] Error: unknown setting `nam`; did you mean `nan`?
+            [E0515] Error: this is NaN, although no operand is NaN
                ╭─[ repl:1:1 ]
                │
              1 │ log(-1.0)
                │ ────┬────
                │     ╰────── log(-1.0)
             ───╯
-            [E0515] Error: the tangent of this is NaN, and nothing that it was made of is
+            [E0515] Error: the tangent of this result is NaN, although no operand is NaN
                ╭─[ repl:1:17 ]
                │
              1 │ grad(\(x: f64): sqrt(x * x))(0.0)
@@ -177,14 +177,14 @@ for i < 1000000: 1.0
                │ Note: called from the input at repl:1:1
             ───╯
             z: [3]f64 = [1.0, 0.0, 4.0]
-            [E0515] Error: this is NaN, and nothing that it was made of is
+            [E0515] Error: this is NaN, although no operand is NaN
                ╭─[ repl:1:1 ]
                │
              1 │ z / [1.0, 0.0, 2.0]
                │ ─────────┬─────────
                │          ╰─────────── element [1]: 0.0 / 0.0
             ───╯
-            [E0515] Error: this is NaN, and nothing that it was made of is
+            [E0515] Error: this is NaN, although no operand is NaN
                ╭─[ repl:1:27 ]
                │
              1 │ z |> \(t: [3]f64): sum i: (t[i] - 1) / (t[i] - 1)
@@ -197,7 +197,7 @@ for i < 1000000: 1.0
             f64 = nan
             work 1, tests 0, iterations 0
             f64 = 3.0
-            [E0508] Error: this needs 8 MiB at once, more than the 1 MiB of a run
+            [E0508] Error: this computation needs 8 MiB at once, but the memory limit is 1 MiB
                ╭─[ repl:1:1 ]
                │
              1 │ for i < 1000000: 1.0
@@ -275,14 +275,14 @@ grad(sq)(1.0)
             rows: [2]{x: f64, y: i64} = [{x: 0.1, y: -2}, {x: nan, y: 3}]
             (x: f64) -> f64 = <function>
             function: (x: f64) -> f64 = <function>
-            [E0603] Error: `precious.iv` is no data file
+            [E0603] Error: `precious.iv` is not a data file
                ╭─[ repl:1:17 ]
                │
              1 │ let from = load("precious.iv")
                │                 ──────┬──────
                │                       ╰──────── here
                │
-               │ Help: data files end in .npy, .npz, .csv, .json or .png; text tables, .txt, are only written
+               │ Help: use .npy, .npz, .csv, .json or .png; a .txt table can be written, not read
             ───╯
             f64 = 3.0
             saved sub/saved.iv, sub/saved-kept.npy
@@ -293,7 +293,7 @@ grad(sq)(1.0)
             note: `function` cannot be written as it is kept, a function or what has one
             saved precious.iv, precious-kept.npy
             note: `function` cannot be written as it is kept, a function or what has one
-            [E0605] Error: `nowhere/saved-kept.npy` cannot be written: there is no such folder
+            [E0605] Error: `nowhere/saved-kept.npy` cannot be written: no such directory
             import m
             let mine: [3]f64
             def use(k: f64) -> f64
@@ -411,21 +411,21 @@ let gaps: [?n]f64 = load(\"gaps.csv\")
         (f64, [3]f64) = (nan, [1.0, 3.0, nan])
         f64 = 0.0
         --- stderr
-        repl:1:1: error[E0515]: this is NaN, and nothing that it was made of is
-        repl:1:1: error[E0515]: this is NaN, and nothing that it was made of is
-        repl:1:1: error[E0515]: this is NaN, and nothing that it was made of is
-        repl:1:1: error[E0515]: this is NaN, and nothing that it was made of is
-        repl:1:1: error[E0515]: this is NaN, and nothing that it was made of is
-        repl:1:1: error[E0515]: this is NaN, and nothing that it was made of is
-        repl:1:14: error[E0515]: this is NaN, and nothing that it was made of is
-        repl:1:25: error[E0515]: this is NaN, and nothing that it was made of is
-        repl:1:1: error[E0515]: this is NaN, and nothing that it was made of is
-        repl:1:47: error[E0515]: this is NaN, and nothing that it was made of is
-        repl:1:17: error[E0515]: the tangent of this is NaN, and nothing that it was made of is
-        repl:1:22: error[E0515]: the tangent of this is NaN, and nothing that it was made of is
-        repl:1:19: error[E0515]: this is NaN, and nothing that it was made of is
-        repl:1:29: error[E0515]: this is NaN, and nothing that it was made of is
-        repl:1:21: warning[W0606]: `gaps.csv`: column 1 has no value in line 2, which makes a NaN
+        repl:1:1: error[E0515]: this is NaN, although no operand is NaN
+        repl:1:1: error[E0515]: this is NaN, although no operand is NaN
+        repl:1:1: error[E0515]: this is NaN, although no operand is NaN
+        repl:1:1: error[E0515]: this is NaN, although no operand is NaN
+        repl:1:1: error[E0515]: this is NaN, although no operand is NaN
+        repl:1:1: error[E0515]: this is NaN, although no operand is NaN
+        repl:1:14: error[E0515]: this is NaN, although no operand is NaN
+        repl:1:25: error[E0515]: this is NaN, although no operand is NaN
+        repl:1:1: error[E0515]: this is NaN, although no operand is NaN
+        repl:1:47: error[E0515]: this is NaN, although no operand is NaN
+        repl:1:17: error[E0515]: the tangent of this result is NaN, although no operand is NaN
+        repl:1:22: error[E0515]: the tangent of this result is NaN, although no operand is NaN
+        repl:1:19: error[E0515]: this is NaN, although no operand is NaN
+        repl:1:29: error[E0515]: this is NaN, although no operand is NaN
+        repl:1:21: warning[W0606]: `gaps.csv`: column 1 has no value in line 2; it is read as NaN
         --- status 1
     "#]]
     .assert_eq(&dir.run(&["--nan", "stop", "--format", "short"], input.as_bytes()));
@@ -448,7 +448,7 @@ all i < n - 1: x[p[i]] < x[p[i + 1]] || (x[p[i]] == x[p[i + 1]] && p[i] < p[i + 
     );
 }
 
-/// The prompt knows the modules of the library, and `:save` writes the imports that a file needs.
+/// The prompt knows the modules in the library, and `:save` writes the imports that a file needs.
 #[test]
 fn the_library_is_known_without_an_import() {
     session(
@@ -477,7 +477,7 @@ spread([1.0, 3.0])
                │ ───┬───
                │    ╰───── here
                │
-               │ Help: it stands in a module that is imported: write `nn.softmax`
+               │ Help: an imported module defines it: write `nn.softmax`
             ───╯
             saved kept.iv
             loaded kept.iv

@@ -110,8 +110,8 @@ adjoint area
                 Box(a, b): Box(b * y_adj, a * y_adj)
               }
             def count(n: i64) -> i64
-            [E0510] Error: `count` has no derivative: it takes no reals, or gives none
-            [E0600] Error: there is no definition `cuont` here
+            [E0510] Error: `count` has no derivative, because it has no real argument or no real result
+            [E0600] Error: cannot find definition `cuont` in this module
               Help: did you mean `count`?
             def power(x: f64, n: i64) -> f64
             def power_adj(x: f64, n: i64, y_adj: f64) -> f64 =
@@ -124,7 +124,7 @@ adjoint area
                 fold (acc_adj, x_adj) = (y_adj, 0.0) for j < n:
                   let i = n - 1 - j in (x * acc_adj, x_adj + acc_adj * acc_at[i])
               in x_adj
-            [E0510] Error: `count` has no derivative: it takes no reals, or gives none
+            [E0510] Error: `count` has no derivative, because it has no real argument or no real result
             [E0600] Error: a command begins with a colon: write `:adjoint area`
             --- exit status: 1
         "#]],

@@ -22,7 +22,7 @@ t.age + t2.age
 :type (t, t2)
 ",
         expect![[r#"
-            [E0501] Error: sizes differ for the index `i`: len(t2.age) = 2, where len(t.age) = 3 is needed
+            [E0501] Error: sizes differ for the index `i`: found len(t2.age) = 2, expected len(t.age) = 3
                ╭─[ repl:1:26 ]
                │
              1 │ sum i: t.age[i] * t2.age[i]
@@ -30,7 +30,7 @@ t.age + t2.age
                │                          ╰── here
             ───╯
             f64 = 10.0
-            [E0501] Error: sizes differ for the index `i`: len(x[0]) = 2, where len(t.age) = 3 is needed
+            [E0501] Error: sizes differ for the index `i`: found len(x[0]) = 2, expected len(t.age) = 3
                ╭─[ repl:1:24 ]
                │
              1 │ for i: t.age[i] + x[0, i]
@@ -38,7 +38,7 @@ t.age + t2.age
                │                        ╰── here
             ───╯
             f64 = 3.0
-            [E0501] Error: sizes differ for the operands of `+`: len(t2.age) = 2, where len(t.age) = 3 is needed
+            [E0501] Error: sizes differ for the operands of `+`: found len(t2.age) = 2, expected len(t.age) = 3
                ╭─[ repl:1:9 ]
                │
              1 │ t.age + t2.age
@@ -93,14 +93,14 @@ save({x: [1, 2], y: [1, 2, 3]}, \"uneven.csv\")
                │                                             ╰───────── here
             ───╯
             rows: [2]{_2nd: f64, x: f64} = [{_2nd: 2.0, x: 5.0}, {_2nd: 7.0, x: 10.0}]
-            [E0605] Error: `uneven.csv`: its columns differ in length: `x` has 2, `y` has 3
+            [E0605] Error: `uneven.csv`: the columns differ in length: `x` has 2, `y` has 3
                ╭─[ repl:1:6 ]
                │
              1 │ save({x: [1, 2], y: [1, 2, 3]}, "uneven.csv")
                │      ────────────┬────────────
-               │                  ╰────────────── this has the type `{x: [2]i64, y: [3]i64}`
+               │                  ╰────────────── this has type `{x: [2]i64, y: [3]i64}`
                │
-               │ Help: a table is a matrix, a vector, a record of vectors of one length, or a vector of records of numbers; anything can be written as .json
+               │ Help: a table is a matrix, a vector, a record of vectors of one length, or a vector of records of numbers; save any value as .json
             ───╯
             --- exit status: 1
         "#]],
@@ -123,14 +123,14 @@ plot([nan], file: \"none.svg\")
 ",
         expect![[r#"
             nothing to plot
-            note: there are no values
+            note: the plot has no values
             nothing to plot
             note: all 3 values are NaN or infinite and not drawn
             nothing to plot
             note: the only value is NaN or infinite and not drawn
             nothing to plot
             note: all 2 values are not positive and not drawn on a logarithmic axis
-            [W0606] Warning: `latin.png`: its font has no `日本`, drawn as boxes; as .svg the plot keeps its texts
+            [W0606] Warning: `latin.png`: the font has no glyphs for `日本`, which are drawn as boxes; an .svg plot keeps its text
                ╭─[ repl:1:1 ]
                │
              1 │ plot([1, 2], title: "日本 und Ω", file: "latin.png")
@@ -173,9 +173,9 @@ let i = 5;
 v[i + 1]
 ",
         expect![[r#"
-            [E0600] Error: `5` is no value of `width`, which is 20 to 1000 or auto
-            [E0600] Error: `5000` is no value of `width`, which is 20 to 1000 or auto
-            [E0600] Error: `99` is no value of `digits`, which is 1 to 17 or usual or all
+            [E0600] Error: `5` is not a value of `width`; use 20 to 1000 or auto
+            [E0600] Error: `5000` is not a value of `width`; use 20 to 1000 or auto
+            [E0600] Error: `99` is not a value of `digits`; use 1 to 17 or usual or all
             [E0600] Error: `:r` may be :reload or :reset
             [E0600] Error: `:re` may be :reload or :reset
             `:s` may be :save or :ssa or :set
@@ -187,7 +187,7 @@ v[i + 1]
                │ ─┬
                │  ╰── here
                │
-               │ Help: a NaN is the only number that differs from itself: write `x != x`, of a whole array too
+               │ Help: write `x != x`, also for a whole array, because only NaN differs from itself
             ───╯
             f64 = 1.0
             [E0100] Error: `is_inf` is not defined
@@ -253,15 +253,15 @@ load(\"none.csv\")
 :load sub/f.iv
 ",
         expect![[r#"
-            [E0210] Error: the type of what is loaded must be written
+            [E0210] Error: a loaded value must have a written type
                ╭─[ repl:1:9 ]
                │
              1 │ let t = load("a.csv")
                │         ──────┬──────
                │               ╰──────── here
                │
-               │ Help: by what the file holds: `let t: {sepal_length: [?n]f64, n: [?n]i64, gaps: [?n]f64, all: [?n]bool} = load("a.csv")`
-               │       the type leaves out `name`, which no array of numbers holds
+               │ Help: declare the type of the file's contents: `let t: {sepal_length: [?n]f64, n: [?n]i64, gaps: [?n]f64, all: [?n]bool} = load("a.csv")`
+               │       the type omits `name` (not numeric)
             ───╯
             [W0606] Warning: `a.csv`: column `sepal length` is read as `sepal_length`
                ╭─[ repl:1:76 ]
@@ -270,36 +270,36 @@ load(\"none.csv\")
                │                                                                            ──────┬──────
                │                                                                                  ╰──────── here
                │
-               │ Help: also column `gaps` has no value in line 2, which makes a NaN
+               │ Help: also column `gaps` has no value in line 2; it is read as NaN
             ───╯
-            [E0210] Error: the type of what is loaded must be written
+            [E0210] Error: a loaded value must have a written type
                ╭─[ repl:1:1 ]
                │
              1 │ load("m.csv")
                │ ──────┬──────
                │       ╰──────── here
                │
-               │ Help: by what the file holds: `let x: [?n, ?m]f64 = load("m.csv")`
+               │ Help: declare the type of the file's contents: `let x: [?n, ?m]f64 = load("m.csv")`
             ───╯
-            [E0210] Error: the type of what is loaded must be written
+            [E0210] Error: a loaded value must have a written type
                ╭─[ repl:1:1 ]
                │
              1 │ load("v.csv")
                │ ──────┬──────
                │       ╰──────── here
                │
-               │ Help: by what the file holds: `let x: [?n]i64 = load("v.csv")`
+               │ Help: declare the type of the file's contents: `let x: [?n]i64 = load("v.csv")`
             ───╯
-            [E0210] Error: the type of what is loaded must be written
+            [E0210] Error: a loaded value must have a written type
                ╭─[ repl:1:1 ]
                │
              1 │ load("bits.png")
                │ ────────┬───────
                │         ╰───────── here
                │
-               │ Help: by what the file holds: `let x: [?h, ?w]f64 = load("bits.png")`
+               │ Help: declare the type of the file's contents: `let x: [?h, ?w]f64 = load("bits.png")`
             ───╯
-            [E0210] Error: the type of what is loaded must be written
+            [E0210] Error: a loaded value must have a written type
                ╭─[ repl:1:1 ]
                │
              1 │ load("kinds.npz")
@@ -307,9 +307,9 @@ load(\"none.csv\")
                │         ╰────────── here
                │
                │ Help: by what the file holds: `let x: {b1_one_C_0d: bool, b1_one_F_0d: bool, b1_one_C_0: [?n]bool, b1_one_F_0: [?n]bool, b1_one_C_3: [?m]bool, b1_one_F_3: [?m]bool, b1_one_C_2x0x3: [?k, ?n, ?m]bool, b1_one_F_2x0x3: [?k, ?n, ?m]bool, b1_one_C_2x3x4: [?k, ?m, ?l]bool, b1_one_F_2x3x4: [?k, ?m, ?l]bool, i1_one_C_0d: i64, i1_one_F_0d: i64} = load("kinds.npz")`
-               │       the type leaves out `i1_one_C_0`, `i1_one_F_0`, `i1_one_C_3`, `i1_one_F_3`, `i1_one_C_2x0x3`, `i1_one_F_2x0x3`, `i1_one_C_2x3x4`, `i1_one_F_2x3x4`, `u1_one_C_0d`, `u1_one_F_0d`, `u1_one_C_0`, `u1_one_F_0` and 186 more
+               │       the type omits `i1_one_C_0`, `i1_one_F_0`, `i1_one_C_3`, `i1_one_F_3`, `i1_one_C_2x0x3`, `i1_one_F_2x0x3`, `i1_one_C_2x3x4`, `i1_one_F_2x3x4`, `u1_one_C_0d`, `u1_one_F_0d`, `u1_one_C_0`, `u1_one_F_0` and 186 more
             ───╯
-            [E0210] Error: the type of what is loaded must be written
+            [E0210] Error: a loaded value must have a written type
                ╭─[ repl:1:1 ]
                │
              1 │ load("none.csv")
@@ -318,16 +318,16 @@ load(\"none.csv\")
                │
                │ Help: there is no file `none.csv`
             ───╯
-            [E0210] Error: the type of what is loaded must be written
+            [E0210] Error: a loaded value must have a written type
                ╭─[ sub/f.iv:1:10 ]
                │
              1 │ let xs = load("v.csv")
                │          ──────┬──────
                │                ╰──────── here
                │
-               │ Help: by what the file holds: `let xs: [?n]bool = load("v.csv")`
+               │ Help: declare the type of the file's contents: `let xs: [?n]bool = load("v.csv")`
             ───╯
-            loaded sub/f.iv, without `xs`: mistakes reach these
+            loaded sub/f.iv, without `xs`, because of errors
             --- exit status: 1
         "#]],
     );
@@ -357,7 +357,7 @@ needs(2.0)
                │                                 ╰───── here
             ───╯
             f64 = 2.0
-            loaded part.iv, without `bad`, `needs`: mistakes reach these
+            loaded part.iv, without `bad`, `needs`, because of errors
             f64 = 4.0
             [E0100] Error: `needs` is not defined
                ╭─[ repl:1:1 ]
@@ -390,7 +390,7 @@ linalg.cholesky([[1.0, 2.0], [2.0, 1.0]])
 grad(linalg.norm)([inf, 1.0])
 ",
         expect![[r#"
-            [E0003] Error: `#` is outside the language
+            [E0003] Error: invalid character `#`
                ╭─[ repl:1:1 ]
                │
              1 │ # a comment
@@ -418,14 +418,14 @@ grad(linalg.norm)([inf, 1.0])
                │ Help: a comment begins with `--`
             ───╯
             stats: f64 = 3.0
-            [E0106] Error: `stats` is a value here, and not the module `stats`
+            [E0106] Error: `stats` is a value here, not the module `stats`
                ╭─[ repl:1:1 ]
                │
              1 │ stats.mean([1.0])
                │ ──┬──
                │   ╰──── here
                │
-               │ Help: give the value another name, or the module: `import stats as st`, then write `st.mean`
+               │ Help: rename the value or the module: `import stats as st`, then write `st.mean`
             ───╯
             x: i64 = 1
             [E0211] Error: `x` uses itself
@@ -433,11 +433,11 @@ grad(linalg.norm)([inf, 1.0])
                │
              1 │ let x = x + 1
                │     ┬   ┬
-               │     ╰────── it is bound here
+               │     ╰────── bound here
                │         │
-               │         ╰── its value is needed here to compute it
+               │         ╰── this use depends on the value itself
                │
-               │ Help: give the new value a name of its own, as in `let y = x + 1`; a running value is a `scan` or a `fold`
+               │ Help: give the new value another name, as in `let y = x + 1`; use `scan` or `fold` to accumulate
             ───╯
             [E0513] Error: an integer has no negative power
                ╭─[ repl:1:1 ]
@@ -468,7 +468,7 @@ grad(linalg.norm)([inf, 1.0])
                  │
              992 │       let _ = assert(c[j] > 0, "the matrix is not positive definite")
                  │               ───────────────────────────┬───────────────────────────
-                 │                                          ╰───────────────────────────── it fails here, in the library
+                 │                                          ╰───────────────────────────── fails here, in the library
             ─────╯
             [2]f64 = [nan, nan]
             --- exit status: 1

@@ -17,7 +17,7 @@ fn a_reduction_without_a_body_is_told_at_once() {
            │      ┬
            │      ╰── here
            │
-           │ Help: `y` is read as an index variable; over the elements of an array write `sum i: y[i]`
+           │ Help: `y` is an index variable here; to reduce the elements of an array, write `sum i: y[i]`
         ───╯
         i64 = 2
         f64 = 3.0
@@ -32,7 +32,7 @@ fn commands_and_empty_lines_end_what_is_unfinished() {
     session(
         "(1 +\n:type 2\nlet x = 1 in\n\n3\ndef f(x: f64) -> f64 =\n  :type 4\n--| What it does.\n:type 5\n",
         expect![[r#"
-            [E0002] Error: `(` is never closed
+            [E0002] Error: unclosed bracket `(`
                ╭─[ repl:1:1 ]
                │
              1 │ (1 +
@@ -40,14 +40,14 @@ fn commands_and_empty_lines_end_what_is_unfinished() {
                │ ╰── here
             ───╯
             i64
-            [E0001] Error: a `let` at the top level has no `in`
+            [E0001] Error: a top-level `let` cannot have an `in`
                ╭─[ repl:1:11 ]
                │
              1 │ let x = 1 in
                │           ─┬
                │            ╰── here
                │
-               │ Help: to evaluate an expression write `do let … in …`; a `let` inside a definition is indented
+               │ Help: to evaluate an expression, write `do let … in …`; indent a `let` inside a definition
             ───╯
             i64 = 3
             [E0001] Error: the definition has no body
@@ -57,7 +57,7 @@ fn commands_and_empty_lines_end_what_is_unfinished() {
                │                       ┬
                │                       ╰── here
                │
-               │ Help: write it after the `=`; a line of it that begins with `let` is indented, for in column 0 `let` begins an item
+               │ Help: write the body after the `=`; indent a line that begins with `let`, because in column 0 `let` begins an item
             ───╯
             i64
             i64
@@ -84,30 +84,30 @@ sort
 :explain sum
 ",
         expect![[r#"
-            [E0602] Error: `lib` cannot be read: there is no such file
+cannot read             [E0602] Error: `lib`: no such file
               Help: did you mean `:load lib.iv`?
             loaded lib.iv
             fit(x: [n]f64, y: [n]f64) -> f64
             [E0600] Error: a command begins with a colon: write `:type fit`
             [E0600] Error: a command begins with a colon: write `:type fit(2)`
-            [E0301] Error: the size `n` of `fit` cannot be solved here
+            [E0301] Error: the size `n` of `fit` cannot be inferred here
                ╭─[ repl:1:9 ]
                │
              1 │ let g = fit
                │         ─┬─
                │          ╰─── here
                │
-               │ Help: write the type of what is passed, or of the result, so that its extents are known
+               │ Help: write the type of the argument or of the result, so that its extents are known
             ───╯
             sort(x: [n]a) -> [n]a where a: num
-            [E0600] Error: `E9999` is no error code
-              Help: `iverson explain` lists all
+            [E0600] Error: `E9999` is not an error code
+              Help: `iverson explain` lists all codes
             sum, a binder
 
                 sum i < n: e, sum i < n if p: e
 
-            The sum of the values of e; 0 over nothing. The range is i < n, i in a..b, or i alone where it indexes an array in e.
-            The body e reaches as far right as it can: close it with ( … ).
+            The sum of the values of e; 0 over an empty range. The range is i < n, i in a..b, or i alone where it indexes an array in e.
+            The body e extends as far right as possible; enclose it in ( … ) to end it.
 
                 let x = [1.0, 2.0, 4.0]
                 do sum i: x[i]

@@ -93,7 +93,7 @@ ans
                │
                │ Help: did you mean `square`?
             ───╯
-            [E0209] Error: `+` needs operands of one type, and these are `f64` and `bool`
+            [E0209] Error: `+` needs operands of the same type, but these are `f64` and `bool`
                ╭─[ repl:1:26 ]
                │
              1 │ def bad(a: f64) -> f64 = a + true
@@ -123,7 +123,7 @@ ans
                │
                │ Help: indices run from 0 to `2`
             ───╯
-            [E0505] Error: integer division by zero
+            [E0505] Error: integer integer division by zero
                ╭─[ repl:1:1 ]
                │
              1 │ 1 // 0
@@ -133,8 +133,8 @@ ans
             [3]i64 = [1, 2, 3]
             [3]i64
             [3]f64
-            [E0600] Error: there is no command :foo; :help lists all
-            [E0600] Error: there is no command :laod; did you mean :load?
+            [E0600] Error: unknown command :foo; :help lists all commands
+            [E0600] Error: unknown command :laod; did you mean :load?
             [E0600] Error: :type needs EXPR; see :help type
             () = ()
             let x: [3]f64
@@ -178,7 +178,7 @@ t
             f64 = 30.0
             note: `g` no longer fits; its errors are shown when it is used
             def f(x: f64, k: f64) -> f64
-            [E0201] Error: `f` takes 2 arguments, and 1 stands here
+            [E0201] Error: `f` expects 2 arguments, 1 stands here
                ╭─[ repl:1:24 ]
                │
              1 │ def g(x: f64) -> f64 = f(x) * 10
@@ -187,7 +187,7 @@ t
                │
                │ Help: its signature is `f(x: f64, k: f64) -> f64`
             ───╯
-            [E0201] Error: `f` takes 2 arguments, and 1 stands here
+            [E0201] Error: `f` expects 2 arguments, 1 stands here
                ╭─[ repl:1:24 ]
                │
              1 │ def g(x: f64) -> f64 = f(x) * 10
@@ -246,20 +246,20 @@ q
             a: f64 = 10.5
             [2]i64 = [2, 3]
             def b(x: i64) -> i64
-            [E0206] Error: this has type `f64`, and `i64` is wanted for argument `x` of `b`
+            [E0206] Error: this has type `f64`, but `i64` is expected for argument `x` of `b`
                ╭─[ repl:1:3 ]
                │
              1 │ b(a)
                │   ┬
                │   ╰── here
                │
-               │ Help: `i64(…)` makes an integer, rounding towards zero
+               │ Help: `i64(…)` converts to an integer, rounding towards zero
             ───╯
             i64 = 4
             c: i64 = 5
             i64 = 9
             i64 = 5
-            [E0505] Error: integer division by zero
+            [E0505] Error: integer integer division by zero
                ╭─[ repl:1:9 ]
                │
              1 │ let q = 1 // 0
@@ -274,7 +274,7 @@ q
                │ ╰── here
             ───╯
             i64 = 7
-            [E0505] Error: integer division by zero
+            [E0505] Error: integer integer division by zero
                ╭─[ repl:1:9 ]
                │
              1 │ let q = 1 // 0
@@ -312,7 +312,7 @@ let s =
         expect![[r#"
             def h(x: f64) -> f64
             f64 = 2.0
-            [E0002] Error: `(` is never closed
+            [E0002] Error: unclosed bracket `(`
                ╭─[ repl:1:1 ]
                │
              1 │ (1 +
@@ -370,14 +370,14 @@ help()
             (x: [n]a) -> [n]a where a: num
             (x: [n, m]a) -> [m, n]a
             f64
-            [E0001] Error: there is no assignment
+            [E0001] Error: the language has no assignment
                ╭─[ repl:1:3 ]
                │
              1 │ x = 3
                │   ┬
                │   ╰── here
                │
-               │ Help: a name is bound with `let x = …`
+               │ Help: bind a name with `let x = …`
             ───╯
             def help() -> i64
             i64 = 7
@@ -478,29 +478,29 @@ import \"./nowhere.iv\" as n
                │                         ┬
                │                         ╰── here
             ───╯
-            loaded bad.iv, without `no`: mistakes reach these
+            loaded bad.iv, without `no`, because of errors
             f64 = 1.0
-            [E0009] Error: text outside every item
+            [E0009] Error: text outside all items
                ╭─[ junk.iv:1:1 ]
                │
              1 │ 1 + 1
                │ ┬
                │ ╰── begins here
             ───╯
-            [E0602] Error: `nowhere.iv` cannot be read: there is no such file
-              Help: the name is taken relative to the current directory
-            [E0602] Error: `lib` cannot be read: it is a directory
+cannot read             [E0602] Error: `nowhere.iv`: no such file
+              Help: paths are relative to the current directory
+cannot read             [E0602] Error: `lib`: it is a directory
             import bee
             four: f64 = 4.0
             bee_four: (f64, f64) = (4.0, 8.0)
-            [E0602] Error: `nowhere.iv` cannot be read: there is no such file
+cannot read             [E0602] Error: `nowhere.iv`: no such file
                ╭─[ repl:1:8 ]
                │
              1 │ import "./nowhere.iv" as n
                │        ───────┬──────
                │               ╰──────── here
                │
-               │ Help: the path is relative to the file that imports
+               │ Help: write the path relative to the importing file
             ───╯
             let ans: f64
             import b
@@ -523,32 +523,32 @@ fn help_lists_the_commands() {
             Type an expression to see its value, or a definition (def, type, let, import) to keep it.
             `ans` is the last value; `;` at the end prints nothing; Ctrl-C stops a computation.
 
-              ?NAME                 what a name is: signature, documentation, example, rule; ??NAME its text and adjoint too
-              :type EXPR            the type of an expression, which is not evaluated
+              ?NAME                 documentation of a name: signature, text, example, rules; ??NAME adds its source and adjoint
+              :type EXPR            the type of an expression, without evaluating it
               :cost EXPR            the work, tests and iterations of one evaluation, or the formulas of a definition
-              :time EXPR            the value, and how long checking and running took
-              :bench EXPR           how long an evaluation takes: the median of many, and their spread
+              :time EXPR            the value, and the time of checking and of running
+              :bench EXPR           the time of an evaluation: median and spread of many runs
               :grad EXPR            the value of an expression and its gradient
-              :adjoint NAME         the adjoint of a definition, as Iverson: the cotangents of its arguments
-              :forward NAME         the forward derivative of a definition, as Iverson: the tangent of its result
+              :adjoint NAME         the adjoint of a definition, as Iverson source: the cotangents of its arguments
+              :forward NAME         the forward derivative of a definition, as Iverson source: the tangent of its result
               :plot ARGS            short for `do plot(ARGS)`
-              :explain CODE         what an error code means
-              :load FILE            bring in the definitions of a file and run its `let` and `do` items
+              :explain CODE         the explanation of an error code
+              :load FILE            load the definitions of a file and run its `let` and `do` items
               :reload               read loaded and imported files again
-              :save FILE            write the session to a file that `:load` and `iverson run` take; :save! over any file
-              :ssa NAME             a definition in Tensor SSA: one operation on whole arrays in each line
-              :env                  what is defined here, and how large the values are
-              :reset                forget all definitions
-              :set [NAME [VALUE]]   the settings, one of them, or a new value for it
-              :backend [cpu|interp] what computes: machine code for the processor, or the interpreter alone
-              :threads [N]          how many threads compute
-              :help [COMMAND]       this list, or more about one command
-              :quit                 leave; Ctrl-D does too
-            :load FILE: bring in the definitions of a file and run its `let` and `do` items
+              :save FILE            write the session to a file for `:load` and `iverson run`; :save! replaces any file
+              :ssa NAME             a definition in Tensor SSA: one array operation per line
+              :env                  the current definitions and the sizes of their values
+              :reset                remove all definitions
+              :set [NAME [VALUE]]   show all settings, or show or change one
+              :backend [cpu|interp] the backend: machine code for the CPU, or the interpreter only
+              :threads [N]          the number of threads
+              :help [COMMAND]       this list, or details of one command
+              :quit                 leave the session; Ctrl-D does too
+            :load FILE: load the definitions of a file and run its `let` and `do` items
             Definitions of the same names are replaced. A file that does not check changes
             nothing; one whose `do` fails is loaded.
               :load examples/deconvolution.iv
-            there is no command :laod; did you mean :load?
+            unknown command :laod; did you mean :load?
         "#]],
     );
 }
@@ -565,7 +565,7 @@ fn lines_that_are_no_text() {
     let good: Vec<&str> = shown.lines().filter(|l| l.starts_with("i64")).collect();
     assert_eq!(good.first(), Some(&"i64 = 1"));
     assert!(good.contains(&"i64 = 3") && good.contains(&"i64 = 4") && good.contains(&"i64 = 5"), "{good:?}");
-    assert!(shown.contains("[E0007] Error: a line is not UTF-8: its byte 0 is 0xFF"));
+    assert!(shown.contains("[E0007] Error: a line is not UTF-8: byte 0 is 0xFF"));
     assert!(shown.ends_with("--- status 1\n") && shown.len() < 100_000);
 }
 
@@ -574,7 +574,7 @@ fn nothing_and_json() {
     let dir = Dir::new(&[]);
     assert_eq!(dir.run(&[], b""), "");
     expect![[r#"
-        {"error": [{"file": null, "severity": "error", "code": "E0600", "message": "a session has no JSON form", "line": 1, "column": 1, "endLine": 1, "endColumn": 1, "help": "`iverson eval EXPR --format json`"}]}
+        {"error": [{"file": null, "severity": "error", "code": "E0600", "message": "a REPL session cannot print JSON", "line": 1, "column": 1, "endLine": 1, "endColumn": 1, "help": "use `iverson eval EXPR --format json`"}]}
         --- status 2
     "#]].assert_eq(&dir.run(&["--format", "json"], b"1\n"));
 }

@@ -32,7 +32,7 @@ def twice(x: f64) -> f64 = x + x
 ans
 ",
         expect![[r#"
-            linalg.norm1, of the library
+            linalg.norm1, in the library
 
                 def norm1(x: [n]t) -> t where t: num
 
@@ -42,7 +42,7 @@ ans
 
                 7.0
             import la
-            la.norm1, of the library
+            la.norm1, in the library
 
                 def norm1(x: [n]t) -> t where t: num
 
@@ -51,7 +51,7 @@ ans
                 linalg.norm1([3.0, -4.0])
 
                 7.0
-            la.norm1, of the library
+            la.norm1, in the library
 
                 def norm1(x: [n]t) -> t where t: num = sum i: abs(x[i])
 
@@ -68,8 +68,8 @@ ans
 
                 sum i < n: e, sum i < n if p: e
 
-            The sum of the values of e; 0 over nothing. The range is i < n, i in a..b, or i alone where it indexes an array in e.
-            The body e reaches as far right as it can: close it with ( … ).
+            The sum of the values of e; 0 over an empty range. The range is i < n, i in a..b, or i alone where it indexes an array in e.
+            The body e extends as far right as possible; enclose it in ( … ) to end it.
 
                 let x = [1.0, 2.0, 4.0]
                 do sum i: x[i]
@@ -115,7 +115,7 @@ ans
             Its adjoint:
 
                 def twice_adj(x: f64, y_adj: f64) -> f64 = 2 * y_adj
-            [E0600] Error: there is no documentation of `twic`
+            [E0600] Error: no documentation for `twic`
               Help: did you mean `twice`?
             [E0600] Error: a command begins with a colon: write :help
             [E0600] Error: a command begins with a colon: write :help
@@ -166,7 +166,7 @@ import \"./lib.iv\"
             b, defined here
 
                 let b: bool
-            [E0600] Error: there is no documentation of `fit`
+            [E0600] Error: no documentation for `fit`
               Help: did you mean `filter`?
             loaded lib.iv
             fit, defined here
@@ -213,22 +213,22 @@ def few(x: [
 
                 pi
 
-            The circle constant.
+            The ratio of a circle's circumference to its diameter.
 
                 do (pi, -inf, nan == nan)
 
                 (3.141592653589793, -inf, false)
-            [E0309] Error: an unknown extent `?k` may stand only in a result
+            [E0309] Error: an unknown extent `?k` is allowed only in a result
                ╭─[ repl:2:4 ]
                │
              2 │   ?k]f64) -> i64 = 1
                │    ┬
                │    ╰── here
                │
-               │ Help: in a parameter write the size as a name: it is solved from the argument
+               │ Help: in a parameter, write the size as a name, because the argument determines it
             ───╯
-            [E0600] Error: there is no documentation of `few`
-              Help: `iverson doc` lists what there is
+            [E0600] Error: no documentation for `few`
+              Help: `iverson doc` lists the modules
             --- exit status: 1
         "#]],
     );

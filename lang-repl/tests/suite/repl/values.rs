@@ -163,18 +163,18 @@ set digits 3
               └─┬───────────────────────┬───────────
                 0                      20
             [30]f64 = [0.0, 1.0, 1.41421, …, 5.19615, 5.2915, 5.38516]
-              digits    usual    significant digits of reals; all shows whole arrays too
+              digits    usual    significant digits of reals; all also prints arrays in full
               it is 1 to 17 or usual or all
-            [E0600] Error: `0` is no value of `digits`, which is 1 to 17 or usual or all
-            [E0600] Error: `many` is no value of `digits`, which is 1 to 17 or usual or all
-            [E0600] Error: `0` is no value of `width`, which is 20 to 1000 or auto
-            [E0600] Error: `-3` is no value of `width`, which is 20 to 1000 or auto
-            [E0600] Error: `few` is no value of `threshold`, which is N
-            [E0600] Error: `always` is no value of `progress`, which is auto or never
-            [E0600] Error: there is no setting `precision`; did you mean `digits`?
-            [E0600] Error: there is no command :digits; did you mean `:set digits`?
+            [E0600] Error: `0` is not a value of `digits`; use 1 to 17 or usual or all
+            [E0600] Error: `many` is not a value of `digits`; use 1 to 17 or usual or all
+            [E0600] Error: `0` is not a value of `width`; use 20 to 1000 or auto
+            [E0600] Error: `-3` is not a value of `width`; use 20 to 1000 or auto
+            [E0600] Error: `few` is not a value of `threshold`; use N
+            [E0600] Error: `always` is not a value of `progress`; use auto or never
+            [E0600] Error: unknown setting `precision`; did you mean `digits`?
+            [E0600] Error: unknown command :digits; did you mean `:set digits`?
             [E0600] Error: a command begins with a colon: write `:set digits 3`
-              width     auto     characters in a line; auto is as many as the terminal
+              width     auto     line width in characters; auto is the width of the terminal
               it is 20 to 1000 or auto
             --- exit status: 1
         "#]],
@@ -219,7 +219,7 @@ ans
                │ ⠤⠒⠒⠉⠉
                └─┬────────────────────┬─────────────
                  0                    5
-            [E0218] Error: `pionts` is no kind of plot
+            [E0218] Error: `pionts` is not a kind of plot
                ╭─[ repl:1:9 ]
                │
              1 │ plot(x, "pionts")
@@ -277,13 +277,13 @@ fn digits_are_asked_for() {
         expect![[r#"
             $ iverson eval [1.0/3] --digits 0
             --- stderr
-            error: invalid value '0' for '--digits <N|all>': a number from 1 to 17, or `all`
+            error: invalid value '0' for '--digits <N|all>': expected a number from 1 to 17, or `all`
 
             For more information, try '--help'.
             --- status 2
             $ iverson eval [1.0/3] --digits some
             --- stderr
-            error: invalid value 'some' for '--digits <N|all>': a number from 1 to 17, or `all`
+            error: invalid value 'some' for '--digits <N|all>': expected a number from 1 to 17, or `all`
 
             For more information, try '--help'.
             --- status 2

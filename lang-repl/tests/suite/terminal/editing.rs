@@ -143,7 +143,7 @@ fn a_run_that_takes_much_is_asked_for() {
         if !title.is_empty() {
             screen.keys(&[title]);
         }
-        screen.shows("it was not run");
+        screen.shows("the run was not confirmed");
         screen.text("y\r");
         screen.shows("`y` is not defined");
         screen.clear();
@@ -157,7 +157,7 @@ fn a_run_that_takes_much_is_asked_for() {
     screen.text("sum i < 10_000: f64(i)\r");
     screen.shows("run it? [y/N]");
     screen.text("1 + 41\r");
-    screen.shows("it was not run");
+    screen.shows("the run was not confirmed");
     screen.shows("iverson> 1 + 41");
     screen.text("\r");
     screen.shows("i64 = 42\niverson>");
@@ -165,7 +165,7 @@ fn a_run_that_takes_much_is_asked_for() {
     // A run that exceeds the memory limit fails before it begins, without a question.
     screen.text(":set memory 10\r");
     screen.text("for i < 100_000_000: f64(i)\r");
-    screen.shows("[E0508] Error: this needs 763 MiB at once, more than the 10 MiB of a run");
+    screen.shows("[E0508] Error: this computation needs 763 MiB at once, but the memory limit is 10 MiB");
     screen.clear();
     screen.text("for i < 100_000_000_000: f64(i)\r");
     screen.shows("[E0508]");

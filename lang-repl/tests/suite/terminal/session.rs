@@ -87,7 +87,7 @@ const STEPS: &[Step] = &[
         "def norm(v: [n]f64) -> f64 = sum i: abs(v[i])<Enter>dist(x, [0.0, 0.0])<Enter>",
         "f64 = 7.0",
     ),
-    step("What is it?", "`?` prints the documentation of a name, also of the library.", "?linalg.trace<Enter>", "5.0"),
+    step("What is it?", "`?` prints the documentation of a name, also in the library.", "?linalg.trace<Enter>", "5.0"),
     typing(
         "Completion",
         "Tab completes names, fields, commands and files. If there are several candidates, it lists them.",

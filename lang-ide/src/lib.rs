@@ -2,11 +2,11 @@
 //! feature. The crate knows no protocol, reads no files and evaluates no programs: `lang-lsp` calls
 //! it and translates its results.
 //!
-//! Each feature is a function of a [`Session`](lang_core::session::Session), a module's name and a
-//! byte offset or [`Span`] in its text. The functions read the session's queries (syntax tree, name
-//! resolution, types, costs, derivatives). They keep no data between calls, except caches that the
-//! caller owns, such as [`tokens::TokenCache`]. A long computation can be cancelled if the caller
-//! runs it through a [`Snapshot`].
+//! Each feature is a function of a [`Session`], a module's name and a byte offset or [`Span`] in
+//! its text. The functions read the session's queries (syntax tree, name resolution, types, costs,
+//! derivatives). They keep no data between calls, except caches that the caller owns, such as
+//! [`tokens::TokenCache`]. A long computation can be cancelled if the caller runs it through a
+//! [`Snapshot`].
 //!
 //! Most features begin with [`names`], which lists the uses of names in an item. `find` extends
 //! them to declarations and occurrences in all modules.

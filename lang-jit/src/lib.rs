@@ -1,8 +1,8 @@
 //! **JIT backend.** Compiles kernels to machine code for the host processor by Cranelift.
 //!
 //! The engine (`lang_core::exec`) calls [`Jit`] with a kernel of the scheduler and runs the
-//! [`KernelCode`](lang_core::exec::native::KernelCode) that it returns. The code works for all
-//! sizes and is cached by the contents of the kernel ([`generate`] builds it).
+//! [`KernelCode`] that it returns. The code works for all sizes and is cached by the contents of
+//! the kernel ([`generate`] builds it).
 //!
 //! Unsafe code is confined to these modules:
 //!

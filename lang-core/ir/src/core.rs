@@ -9,8 +9,7 @@
 //!   bracket whose predicate is false contributes no term (4.24). On `bool`, the sum is "or".
 //! - Generation and summation start at 0. An extent below 0 counts as 0.
 //! - Indices are polynomials over index variables, sizes, integers, and elements of integer arrays
-//!   that are known only at run time ([`Atom::Read`](lang_sizes::predicate::Atom::Read)). Those
-//!   arrays are variables.
+//!   that are known only at run time ([`Atom::Read`]). Those arrays are variables.
 //! - No variable is bound twice.
 
 use std::collections::{BTreeMap, BTreeSet};

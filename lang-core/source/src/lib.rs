@@ -1,10 +1,10 @@
 //! **Derivatives as source.** Prints the adjoint or the tangent of a definition, a function in
 //! Tensor SSA, as an Iverson definition. The text type-checks and evaluates to the same value
-//! (DESIGN 2.3: every form prints as readable text). `print_derivative` and [`entries`] are the
+//! (DESIGN 2.3: every form prints as readable text). `print_derivative` and [`entries()`] are the
 //! entry points; the editor's views, hovers and the REPL call them.
 //!
-//! [`entries`] prints the derivative of one expression inside a definition, entry by entry, by the
-//! same means.
+//! [`entries()`] prints the derivative of one expression inside a definition, entry by entry, by
+//! the same means.
 //!
 //! The way of a derivative from Tensor SSA to text:
 //!

@@ -1,7 +1,7 @@
 //! **Tensor SSA to lines.** A [`StatementLine`] is one statement as an expression for its element,
 //! over indices of its own. Its reads still refer to other statements; [`super::merge`] substitutes
-//! them. [`super::writer`] and [`super::entries`] call [`read_lines`] first; [`super::read_loops`]
-//! reads the bodies of loops.
+//! them. [`super::writer`] and [`mod@super::entries`] call [`read_lines`] first;
+//! [`super::read_loops`] reads the bodies of loops.
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -1,6 +1,6 @@
 //! **Values as tables.** A scalar, a vector (one column) and a matrix are tables. So are a record
-//! of vectors of one length, and a vector of records or tuples of scalars. `csv` and `text` write
-//! tables.
+//! of vectors of one length, and a vector of records or tuples of scalars. `csv` and `text_table`
+//! write tables.
 
 use lang_core::runtime::{Refusal, Value, print};
 

@@ -1,5 +1,5 @@
 //! The table of the REPL's commands, with names, arguments and help. `session` executes them;
-//! `complete` and `:help` read the table.
+//! `completion` and `:help` read the table.
 
 use lang_core::syntax::lexer::{Token, lex};
 use lang_core::syntax::token::{Sym, Word};

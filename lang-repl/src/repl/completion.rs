@@ -1,6 +1,6 @@
 //! **Completion** of the text before the cursor: names, fields, symbols, commands with their
-//! arguments, and files. Names of the session come from the snapshot in `known`, so completion
-//! computes nothing.
+//! arguments, and files. Names of the session come from the snapshot in `editor_snapshot`, so
+//! completion computes nothing.
 
 use lang_core::base::Code;
 use lang_core::resolve::forms::{AXIS_SCALES, LoadOption, PlotKind, PlotOption};

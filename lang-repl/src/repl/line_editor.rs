@@ -1,5 +1,5 @@
 //! **The line editor** of the REPL. Inputs of several lines are edited as one block, with history,
-//! completion, colours and hints. Key bindings are in `keys`; the rendering of lines is in
+//! completion, colours and hints. Key bindings are in `key_bindings`; the rendering of lines is in
 //! `highlight` and `margin`.
 
 use std::borrow::Cow;

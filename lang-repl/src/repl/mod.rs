@@ -5,7 +5,8 @@
 //! input has an error, the input defines nothing. If the computation of a `let` fails, its
 //! definition is undone, but others of the same input stay.
 //!
-//! `input` splits lines into inputs, `session` executes them, and `terminal` is the line editor.
+//! `input_splitter` splits lines into inputs, `session` executes them, and `line_editor` is the
+//! line editor.
 
 mod commands;
 mod completion;

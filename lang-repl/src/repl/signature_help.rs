@@ -1,5 +1,5 @@
 //! **Signature help** below the line being typed: inside the parentheses of a call, the signature
-//! with the current parameter. It reads the snapshot in `known` and computes nothing.
+//! with the current parameter. It reads the snapshot in `editor_snapshot` and computes nothing.
 
 use lang_core::syntax::lexer::{Token, lex};
 use lang_core::syntax::token::Sym;

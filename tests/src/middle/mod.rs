@@ -1,7 +1,7 @@
 //! **Oracle of the compiler's middle.** Checks every form of a definition, its forward derivative
 //! and its adjoint, at points and sizes. They are compared with core under the paper's rules on
-//! dual numbers ([`reference`]) and with the interpreter ([`interpreter_oracle`]). The laws are in
-//! [`form_laws`].
+//! dual numbers ([`mod@reference`]) and with the interpreter ([`interpreter_oracle`]). The laws are
+//! in [`form_laws`].
 //!
 //! The three oracles share no code with the tested passes: the interpreter, the reference, and the
 //! theorems' bounds on work ([`cost`]).

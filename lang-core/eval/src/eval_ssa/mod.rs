@@ -1,7 +1,7 @@
 //! **Evaluator of Tensor SSA**: evaluates statement by statement and counts operations. It visits
-//! only the index tuples that the predicates allow (`nest`); an element without terms is zero and
-//! is not visited. Work is that of Fig. 6, and iterations are those of a compiled loop nest. Tests
-//! compare it with the evaluator of core and with compiled code.
+//! only the index tuples that the predicates allow ([`lang_ir::eval_nest`]); an element without
+//! terms is zero and is not visited. Work is that of Fig. 6, and iterations are those of a compiled
+//! loop nest. Tests compare it with the evaluator of core and with compiled code.
 
 mod call;
 mod critical_path;

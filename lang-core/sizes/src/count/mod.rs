@@ -5,10 +5,10 @@
 //!
 //! The method is that of Pugh, "Counting solutions to Presburger formulas", 1994. A predicate is
 //! split into disjoint conjunctions ([`disjoint`]). In each, the indices are summed out one by one
-//! ([`sum`]). Between the greatest lower and the least upper bound of an index, a polynomial in it
-//! sums to a polynomial in both bounds (Faulhaber). Division by a constant is split by remainders.
-//! Only predicates that are affine in the indices with constant coefficients are counted; for
-//! others the reason is reported ([`UncountedReason`]).
+//! ([`mod@sum`]). Between the greatest lower and the least upper bound of an index, a polynomial in
+//! it sums to a polynomial in both bounds (Faulhaber). Division by a constant is split by
+//! remainders. Only predicates that are affine in the indices with constant coefficients are
+//! counted; for others the reason is reported ([`UncountedReason`]).
 
 mod cases;
 mod disjoint;

@@ -2,7 +2,7 @@
 //! contains error nodes and the diagnostics report the errors.
 //!
 //! Stages:
-//! - [`lex`](super::lexer::lex) produces the tokens, and [`brackets`] matches the brackets.
+//! - [`lex`] produces the tokens, and [`brackets`] matches the brackets.
 //! - The grammar ([`items`], [`types`], [`patterns`], [`exprs`], [`forms`]) runs. It uses chumsky
 //!   over [`brackets::TokenClass`] and allocates nodes through [`builder`].
 //! - [`chain`] groups operators by precedence.

@@ -32,7 +32,7 @@ pub struct CheckedItem {
 }
 
 /// Checks a definition's body against its written types. Errors in the signature itself are
-/// reported by [`signature`].
+/// reported by [`item_signature`].
 pub fn check_def(tree: &Tree, resolved: &Resolved, module: &ModuleName, env: &dyn TypeEnv) -> CheckedItem {
     let mut c = TypeChecker::new(tree, resolved, module, env);
     let Item::Def(def) = &tree.item else { return c.finish_invalid() };
@@ -56,7 +56,7 @@ pub fn check_def(tree: &Tree, resolved: &Resolved, module: &ModuleName, env: &dy
         c.assume_lone_extents(t);
     }
     let wanted = def.result.map(|t| c.lower_annotation(t));
-    // [`signature`] reports the errors of the signature.
+    // [`item_signature`] reports the errors of the signature.
     c.diagnostics.clear();
     let what = format!("the result of `{}`", def.name.name);
     let root = match &wanted {

@@ -1,5 +1,5 @@
-//! **Foundations** that every pass uses: names, spans, arenas, diagnostics. This module depends on
-//! no other module of the crate.
+//! **Foundations** that every pass uses: names, spans, arenas, diagnostics. This crate depends on
+//! no other crate of the language.
 
 #![forbid(unsafe_code)]
 

@@ -1,6 +1,7 @@
 //! **Incremental session.** Edits go in; trees, names, types, diagnostics, forms and costs come
-//! out, recomputed only as far as the edits reach. Only this module uses Salsa. It does no input or
-//! output: the host supplies the text of the files that [`Session::missing_imports`] reports.
+//! out, recomputed only as far as the edits reach. Only this crate has Salsa queries. It does no
+//! input or output: the host supplies the text of the files that [`Session::missing_imports`]
+//! reports.
 //!
 //! Layers: the text of a module is split into items (`text`, `inputs`). Each item has a tree,
 //! resolved names, a signature or type and a typed body, each a query (`queries`). The names of a

@@ -117,7 +117,7 @@ impl ExampleCalls {
     fn in_module(session: &Session, module: &str) -> Self {
         let (mut asked, mut called) = (BTreeMap::new(), BTreeMap::new());
         let text = session.text(module).unwrap_or_default();
-        for expression in text.lines().filter_map(self::evaluated_expression) {
+        for expression in text.lines().filter_map(evaluated_expression) {
             let parsed = parse_expr(expression);
             if parsed.diagnostics.is_empty() {
                 for (name, _) in called_names(&parsed.tree) {

@@ -30,7 +30,7 @@ type Kernel<T> = unsafe fn(
 );
 
 /// A scalar type with a kernel.
-pub trait Element: Copy {
+pub(crate) trait Element: Copy {
     /// One.
     const ONE: Self;
     /// Returns the kernel for the vectors of this processor.
@@ -53,7 +53,7 @@ impl Element for f32 {
 
 /// A block of a matrix: the address of its first element, and its strides in elements.
 #[derive(Clone, Copy)]
-pub struct Block<T> {
+pub(crate) struct Block<T> {
     /// The address of the element at row 0 and column 0.
     pub first: *mut T,
     /// The distance between rows.
@@ -85,7 +85,7 @@ impl<T> Block<T> {
 /// # Safety
 /// The blocks must have all elements within the extents, and the result must not overlap the
 /// factors.
-pub unsafe fn multiply_blocks<T: Element>(
+pub(crate) unsafe fn multiply_blocks<T: Element>(
     [mut rows, mut columns, terms]: [usize; 3],
     mut result: Block<T>,
     mut left: Block<T>,

@@ -284,7 +284,7 @@ impl<'g> Generator<'g> {
             .ok_or_else(|| format!("the operation {} has no runtime function", operation.name()))?;
         let mut bits = Vec::new();
         for (value, kind) in operands.iter().zip(kinds) {
-            bits.push(self.to_bits(*value, *kind));
+            bits.push(self.bits_of(*value, *kind));
         }
         let given = self.emit_call(of, &bits)?;
         Ok(match to {
@@ -298,7 +298,7 @@ impl<'g> Generator<'g> {
         })
     }
 
-    pub(crate) fn to_bits(&mut self, value: Value, kind: Scalar) -> Value {
+    pub(crate) fn bits_of(&mut self, value: Value, kind: Scalar) -> Value {
         match kind {
             Scalar::F64 => self.builder.ins().bitcast(types::I64, default_flags(), value),
             Scalar::F32 => {

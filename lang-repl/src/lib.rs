@@ -81,7 +81,7 @@ fn run(args: Vec<OsString>) -> Status {
         None => repl::run(&cli.common, out),
         Some(command) => {
             interrupt::install_handler(false);
-            self::run_command(command, &cli, out)
+            run_command(command, &cli, out)
         }
     }
 }

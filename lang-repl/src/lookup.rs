@@ -30,7 +30,7 @@ pub(crate) fn find_documentation(engine: &Engine, here: Option<&ModuleName>, nam
         return vec![own];
     }
     if let Some(module) = resolve_module(engine, here, name) {
-        return vec![self::module_entry(engine, &module, name)];
+        return vec![module_entry(engine, &module, name)];
     }
     let library = library_entries(engine, name);
     let mut found: Vec<DocEntry> = vocabulary::describe(name).into_iter().map(|what| word_entry(name, what)).collect();

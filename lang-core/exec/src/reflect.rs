@@ -47,7 +47,7 @@ pub enum ReflectError {
     Unsupported(NoCoreFormReason),
 }
 
-type ReflectResult<T> = std::result::Result<T, ReflectError>;
+type ReflectResult<T> = Result<T, ReflectError>;
 
 /// The reader's queries about bodies and the run.
 pub trait BodyQueries {

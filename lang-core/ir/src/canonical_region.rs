@@ -99,7 +99,7 @@ fn used_index_variables(ssa: &SsaFunction) -> BTreeSet<LocalId> {
     };
     for_each_local_poly(ssa, &mut poly);
     for (of, _) in distinct_loops(ssa) {
-        let inner = ensure_sufficient_stack(|| self::used_index_variables(&of.body));
+        let inner = ensure_sufficient_stack(|| used_index_variables(&of.body));
         of.body.sizes.iter().zip(&of.sizes).filter(|(l, _)| inner.contains(l)).for_each(|(_, n)| poly(n));
     }
     used

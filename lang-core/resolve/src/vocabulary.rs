@@ -65,7 +65,7 @@ pub fn describe(word: &str) -> Vec<WordDoc> {
     if let Some(keyword) = Word::from_text(word)
         && found.is_empty()
     {
-        found.push(word_doc("keyword", self::keyword_doc(keyword)));
+        found.push(word_doc("keyword", keyword_doc(keyword)));
     }
     let scalar = ScalarFn::by_name(word);
     found.extend(scalar.map(|f| WordDoc {

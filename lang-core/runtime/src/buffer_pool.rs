@@ -56,7 +56,7 @@ pub fn recycle(store: Store) {
             pool.free.push_back(store);
             while pool.bytes > MAX_POOLED_BYTES || pool.free.len() > MAX_POOLED_BUFFERS {
                 let Some(oldest) = pool.free.pop_front() else { break };
-                pool.bytes = pool.bytes.saturating_sub(self::capacity_bytes(&oldest));
+                pool.bytes = pool.bytes.saturating_sub(capacity_bytes(&oldest));
                 gone.push(oldest);
             }
         }

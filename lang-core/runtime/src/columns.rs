@@ -142,6 +142,11 @@ impl Columns {
         self.len
     }
 
+    /// Returns whether there are no elements.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
     /// Returns the form of the elements.
     pub fn form(&self) -> &Arc<ElementForm> {
         &self.form
@@ -203,6 +208,11 @@ impl ColumnsBuilder {
     /// Returns the number of elements so far.
     pub fn len(&self) -> usize {
         self.len
+    }
+
+    /// Returns whether no element was appended yet.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
     }
 
     /// Appends an element. Returns false if it has another form. `expected` is the final number of

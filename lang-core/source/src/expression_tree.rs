@@ -718,7 +718,7 @@ impl ProductExpr {
 }
 
 /// Classifies operators as comparisons.
-pub(super) trait ComparisonOperator {
+pub(super) trait ComparisonOperator: Copy {
     /// Returns whether it is a comparison.
     fn is_comparison(self) -> bool;
 }

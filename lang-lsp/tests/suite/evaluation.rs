@@ -183,7 +183,10 @@ fn limits_of_time_and_memory() {
     let value = client.request("workspace/executeCommand", command("iverson.run", json!([URI, "limit"])));
     assert_eq!(value["value"], "65536");
     let answer = client.request("workspace/executeCommand", command("iverson.run", json!([URI, "much"])));
-    assert_eq!(answer["failed"], "stopped, because it used more than 64 MiB, the limit that `iverson.evaluate.memory` sets");
+    assert_eq!(
+        answer["failed"],
+        "stopped, because it used more than 64 MiB, the limit that `iverson.evaluate.memory` sets"
+    );
     // The user sees the name of the definition and the reason.
     let told = client.wait_for_notification("window/showMessage", |p| {
         p["message"].as_str().is_some_and(|told| told.contains("MiB"))

@@ -25,7 +25,7 @@ pub(crate) fn run(code: Option<&str>, engine: &Engine, out: OutputWriter) -> Sta
         }
         return Status::Success;
     };
-    match self::parse_code(wanted) {
+    match parse_code(wanted) {
         Some(code) => show_page(code, out),
         None if is_code_like(wanted) => {
             let mut problem = Problem::new(Code::E0600, format!("`{wanted}` is not an error code"));

@@ -22,10 +22,10 @@ pub(crate) fn fit_value(
         return Err(fitter.content_error(format!("{} has no known type", access.value_phrase())));
     }
     match data {
-        FileContent::Array(array) => self::fit_array(fitter, array, ty, access),
+        FileContent::Array(array) => fit_array(fitter, array, ty, access),
         FileContent::Archive(arrays) => fit_archive(fitter, arrays, ty, access),
         FileContent::Table(table) => columns::fit_table(fitter, table, ty, access),
-        FileContent::Image(image) => self::fit_image(fitter, image, ty, access),
+        FileContent::Image(image) => fit_image(fitter, image, ty, access),
     }
 }
 
@@ -291,7 +291,7 @@ impl ArrayArchive<'_> {
             self.renamed.push((given.as_str(), name.to_owned()));
         }
         match array {
-            Ok(array) => self::fit_array(fitter, array, ty, access),
+            Ok(array) => fit_array(fitter, array, ty, access),
             Err(why) => Err(fitter.content_error(format!("the array `{name}`: {why}"))),
         }
     }

@@ -50,9 +50,8 @@ pub fn probe(name: &str, bytes: &[u8]) -> Result<usize, String> {
                 }
                 DataFormat::Npy | DataFormat::Npz | DataFormat::Json => true,
             };
-            let again = format
-                .read(bytes.clone(), &TableOptions::default())
-                .map(|content| self::literal_value(format, content));
+            let again =
+                format.read(bytes.clone(), &TableOptions::default()).map(|content| literal_value(format, content));
             let again = again.map(|read| fit::fit_to_type(&ty, &read, &EmptyTypes).map(|(datum, ..)| datum));
             let again = again.map(|datum| datum.map(|d| types::value_of_datum(&d, &ty, &|_| None, &|_| None)));
             match again {

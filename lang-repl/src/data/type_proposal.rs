@@ -34,7 +34,7 @@ pub(crate) fn propose_type(data: &FileContent) -> Option<ProposedType> {
             }
             record_type(fields, left_out, &[])
         }
-        FileContent::Table(table) => self::table_type(table),
+        FileContent::Table(table) => table_type(table),
         FileContent::Image(image) if image.channels == 1 => Some(whole("[?h, ?w]f64".to_owned())),
         FileContent::Image(_) => Some(whole("[?h, ?w, 3]f64".to_owned())),
     }

@@ -29,7 +29,7 @@ pub(crate) fn draw_text_plot(plan: &DrawingPlan<'_>, screen: PlotScreen) -> Stri
         return String::from("nothing to plot\n") + &notes_text(plan);
     }
     let text = match &plan.body {
-        PlotBody::Chart(chart) => self::draw_chart(plan, chart, screen),
+        PlotBody::Chart(chart) => draw_chart(plan, chart, screen),
         PlotBody::Tiles(tiles) => text_tiles::draw_tiles(plan, tiles, screen),
     };
     text + &notes_text(plan)

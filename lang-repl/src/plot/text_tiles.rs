@@ -66,7 +66,7 @@ pub(super) fn draw_tiles(plan: &DrawingPlan<'_>, tiles: &TileGrid<'_>, screen: P
         page.write_text(area.left, line, &caption, screen.width.saturating_sub(area.left), None);
     }
     if let (TileContent::Heat(_, range), true) = (&tiles.content, scale) {
-        self::draw_color_scale(&mut page, line, area.left, (range.low, range.high), is_colored(screen));
+        draw_color_scale(&mut page, line, area.left, (range.low, range.high), is_colored(screen));
     }
     page.to_text()
 }

@@ -184,7 +184,9 @@ fn values_are_the_same_bits_by_any_number_of_threads() {
     }
     let [chunked, of_chunks, of_threads] =
         [&counts.chunked, &counts.of_chunks, &counts.of_threads].map(|n| n.load(Ordering::Relaxed));
-    println!("{chunked} kernels in chunks, {of_chunks} with sums of each chunk, {of_threads} with room private to each thread");
+    println!(
+        "{chunked} kernels in chunks, {of_chunks} with sums of each chunk, {of_threads} with room private to each thread"
+    );
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     assert!(chunked > 200 && of_chunks > 50 && of_threads > 4, "{chunked}, {of_chunks}, {of_threads}");
 }

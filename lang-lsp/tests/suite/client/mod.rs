@@ -1,6 +1,13 @@
 //! A scripted client: starts the built server and communicates with it over pipes, as an editor
 //! does.
-#![allow(dead_code, reason = "each test uses a part")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    dead_code,
+    reason = "a failed expectation is a failed test; the benchmark uses a part"
+)]
 
 use std::collections::VecDeque;
 use std::io::{BufRead, BufReader, Write};

@@ -28,7 +28,7 @@ impl Elaborator<'_> {
     ) -> ElabResult<SymbolicValue> {
         let span = self.span(f, id);
         let base = self.expr(f, x)?;
-        let base = self.to_data(&base, span)?;
+        let base = self.data_value(&base, span)?;
         let mut e = self.bind("x", base);
         let mut places = Vec::new();
         let mut ty = e.ty.clone();
@@ -72,7 +72,7 @@ impl Elaborator<'_> {
             element = CoreExpr::new(ExprKind::Check(holds, what, element.clone()), element.ty.clone(), element.span);
         }
         let e = indices.into_iter().rev().fold(element, |e, i| CoreExpr::generate(i, e));
-        Ok(self.to_symbolic(e))
+        Ok(self.symbolic_value(e))
     }
 
     /// Elaborates a subscript of an axis of extent `n`. Returns it with the condition that it is
@@ -158,7 +158,7 @@ impl Elaborator<'_> {
         let mut parts = Vec::new();
         for item in items {
             let value = self.expr(f, *item)?;
-            let e = self.to_data(&value, span)?;
+            let e = self.data_value(&value, span)?;
             parts.push(self.bind("e", e));
         }
         let CoreType::Tensor(n, element) = self.core_type(f, ty, span)? else {
@@ -210,7 +210,7 @@ impl Elaborator<'_> {
         span: Span,
     ) -> ElabResult<SymbolicValue> {
         let value = self.expr(f, x)?;
-        let mut e = self.to_data(&value, span)?;
+        let mut e = self.data_value(&value, span)?;
         let new = self.core_type(f, ty, span)?;
         let (dims, _) = new.split_array();
         let (old, _) = e.ty.split_array();
@@ -239,7 +239,7 @@ impl Elaborator<'_> {
 
     /// Returns the extent of an array's first axis.
     pub(super) fn length(&mut self, value: &SymbolicValue, span: Span) -> ElabResult<SymbolicValue> {
-        let e = self.to_data(value, span)?;
+        let e = self.data_value(value, span)?;
         match &e.ty {
             CoreType::Tensor(n, _) => Ok(SymbolicValue::Int { poly: n.clone(), exact: true }),
             _ => Err(self.no_core_form(NoCoreFormReason::Errors, span)),

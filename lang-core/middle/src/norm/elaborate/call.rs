@@ -82,9 +82,9 @@ impl Elaborator<'_> {
         ty: CoreType,
         span: Span,
     ) -> ElabResult<SymbolicValue> {
-        let args = args.iter().map(|a| self.to_data(a, span)).collect::<ElabResult<Vec<ExprRef>>>()?;
+        let args = args.iter().map(|a| self.data_value(a, span)).collect::<ElabResult<Vec<ExprRef>>>()?;
         let (callee, sizes) = callee_at_types(name, types, sizes);
-        Ok(self.to_symbolic(CoreExpr::new(ExprKind::Call(callee, sizes, args), ty, span)))
+        Ok(self.symbolic_value(CoreExpr::new(ExprKind::Call(callee, sizes, args), ty, span)))
     }
 
     /// Returns the type arguments and sizes of an instance.
@@ -144,7 +144,7 @@ impl Elaborator<'_> {
             }
             Closure::Builtin(builtin) => self.builtin(*builtin, &args, types, span),
             Closure::Scalar(function) => {
-                let first = args.first().map(|a| self.to_data(a, span)).transpose()?;
+                let first = args.first().map(|a| self.data_value(a, span)).transpose()?;
                 let of = first.and_then(|e| e.ty.split_array().1.scalar());
                 let of = of.ok_or_else(|| self.no_core_form(NoCoreFormReason::Errors, span))?;
                 self.apply_scalar_op(ScalarOp::Scalar(*function), args, of, span)

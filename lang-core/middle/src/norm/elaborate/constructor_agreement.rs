@@ -135,7 +135,7 @@ impl Elaborator<'_> {
     fn constructor_number(&mut self, of: &ExprRef, path: &[u32], at: &[Index]) -> Poly {
         let part = self.component_array(of, path);
         if at.is_empty()
-            && let SymbolicValue::Int { poly, .. } = self.to_symbolic(part.clone())
+            && let SymbolicValue::Int { poly, .. } = self.symbolic_value(part.clone())
         {
             return poly;
         }

@@ -33,16 +33,16 @@ impl Elaborator<'_> {
         let (bindings, e) = self.in_scope(|this| {
             this.assuming(&p, |this| {
                 let e = this.expr(f, e)?;
-                this.to_data(&e, span)
+                this.data_value(&e, span)
             })
         })?;
         // A bracket inside this one is merged with it, so that an enclosing sum or product sees the
         // whole predicate.
         if bracket_mask(&e).is_some() {
             self.bind_where(&p, bindings);
-            return Ok(self.to_symbolic(CoreExpr::guard(p, e)));
+            return Ok(self.symbolic_value(CoreExpr::guard(p, e)));
         }
-        Ok(self.to_symbolic(CoreExpr::guard(p, CoreExpr::lets(bindings, e))))
+        Ok(self.symbolic_value(CoreExpr::guard(p, CoreExpr::lets(bindings, e))))
     }
 
     /// Elaborates `if` to a sum of brackets that exclude each other. A branch is evaluated only
@@ -140,7 +140,7 @@ impl Elaborator<'_> {
         }
         let mut values = values
             .into_iter()
-            .map(|(p, v)| Ok((p, self.to_data(&v, span)?)))
+            .map(|(p, v)| Ok((p, self.data_value(&v, span)?)))
             .collect::<ElabResult<Vec<(Pred, ExprRef)>>>()?;
         let mut ty = ty.clone();
         if let CoreType::Rel(_) = ty {
@@ -163,7 +163,7 @@ impl Elaborator<'_> {
             chosen.push((p, e));
         }
         let e = self.merge_arms(ty, &chosen, span);
-        Ok(self.to_symbolic(e))
+        Ok(self.symbolic_value(e))
     }
 
     /// Elaborates `match` to predicates on the constructors of the value.
@@ -372,7 +372,7 @@ impl Elaborator<'_> {
                 let ty = self.core_type(f, &ty, span)?;
                 if let CoreType::Scalar(_) = ty {
                     let e = self.sum_expr(f, id, vars, filter, body)?;
-                    return Ok(self.to_symbolic(e));
+                    return Ok(self.symbolic_value(e));
                 }
                 self.sum_of_arrays(f, id, vars, filter, body, &ty)
             }

@@ -95,7 +95,7 @@ impl Elaborator<'_> {
         let result = target.result.clone();
         let bare = wrt.len() == 1;
         let beside = beside.map(|b| self.name_value(b, "v"));
-        let beside = beside.map(|b| self.to_data(&b, span)).transpose()?;
+        let beside = beside.map(|b| self.data_value(&b, span)).transpose()?;
         match (operator, beside) {
             (Grad | ValueAndGrad, _) => {
                 let (values, gradients) = self.call_adjoint(&target, vec![self.unit_seed(&target)], span);
@@ -104,7 +104,7 @@ impl Elaborator<'_> {
                     return Ok(gradient);
                 }
                 let value = self.assemble(&result, &mut values.into_iter(), span);
-                Ok(SymbolicValue::Tuple(vec![self.to_symbolic(value), gradient], TupleLabels::Positions))
+                Ok(SymbolicValue::Tuple(vec![self.symbolic_value(value), gradient], TupleLabels::Positions))
             }
             (Jvp | Jvp2, Some(tangent)) => {
                 let agrees = self.tangents_agree(&tangent, &varying, bare);
@@ -115,10 +115,10 @@ impl Elaborator<'_> {
                 let tangent = self.assemble_tangent(&value, &mut tangents.into_iter(), span);
                 let tangent = self.check_agreement(&agrees, disagreeing, tangent);
                 if operator == Jvp {
-                    return Ok(self.to_symbolic(tangent));
+                    return Ok(self.symbolic_value(tangent));
                 }
                 Ok(SymbolicValue::Tuple(
-                    vec![self.to_symbolic(value), self.to_symbolic(tangent)],
+                    vec![self.symbolic_value(value), self.symbolic_value(tangent)],
                     TupleLabels::Positions,
                 ))
             }
@@ -134,7 +134,7 @@ impl Elaborator<'_> {
                 if operator == Vjp {
                     return Ok(cotangent);
                 }
-                Ok(SymbolicValue::Tuple(vec![self.to_symbolic(value), cotangent], TupleLabels::Positions))
+                Ok(SymbolicValue::Tuple(vec![self.symbolic_value(value), cotangent], TupleLabels::Positions))
             }
             (Jacobian, _) => Ok(self.jacobian(
                 &target,
@@ -204,7 +204,7 @@ impl Elaborator<'_> {
         if contains_function(value) || matches!(value, SymbolicValue::Int { .. } | SymbolicValue::Bool(_)) {
             return Ok(None);
         }
-        Ok(Some(self.to_data(value, span)?))
+        Ok(Some(self.data_value(value, span)?))
     }
 
     /// Returns the function to differentiate at these arguments, by those at the positions `wrt`.
@@ -235,7 +235,7 @@ impl Elaborator<'_> {
         for k in &chosen {
             let (Some(arg), Some((name, _))) = (args.get(*k), ty.params.get(*k)) else { continue };
             let name = name.clone().unwrap_or_else(|| "x".into());
-            params.push((name, self.to_data(arg, span)?));
+            params.push((name, self.data_value(arg, span)?));
         }
         let types: Vec<Type> = ty.params.iter().map(|(_, t)| t.clone()).collect();
         let (closure, result) = (Rc::clone(closure), ty.result.clone());
@@ -285,7 +285,7 @@ impl Elaborator<'_> {
             _ => return Ok(None),
         };
         let (callee, sizes) = super::call::callee_at_types(&name, &types, sizes);
-        let args = args.iter().map(|a| self.to_data(a, span)).collect::<ElabResult<Vec<ExprRef>>>()?;
+        let args = args.iter().map(|a| self.data_value(a, span)).collect::<ElabResult<Vec<ExprRef>>>()?;
         let mut first = 0;
         let mut by = vec![Vec::new(); args.len()];
         for (arg, slot) in args.iter().zip(&mut by) {
@@ -423,7 +423,7 @@ impl Elaborator<'_> {
                 Some(like) => self.assemble_tangent(like, &mut parts, span),
                 None => unit_expr(span),
             };
-            items.push(self.to_symbolic(e));
+            items.push(self.symbolic_value(e));
         }
         match (bare, items.pop()) {
             (true, Some(one)) => one,

@@ -59,7 +59,7 @@ impl Elaborator<'_> {
                 if ty == CoreType::Scalar(Scalar::I64) {
                     return Ok(SymbolicValue::Int { poly: Poly::atom(Atom::Global(name.clone())), exact: true });
                 }
-                Ok(self.to_symbolic(CoreExpr::new(ExprKind::Global(name.clone()), ty, span)))
+                Ok(self.symbolic_value(CoreExpr::new(ExprKind::Global(name.clone()), ty, span)))
             }
             tree::TypedExpr::Size(p) => Ok(SymbolicValue::Int { poly: self.elaborate_size(f, p, span)?, exact: true }),
             tree::TypedExpr::DefValue(..)
@@ -206,7 +206,7 @@ impl Elaborator<'_> {
         Ok(match (value, ty) {
             (SymbolicValue::Int { .. } | SymbolicValue::Bool(_), _) => value.clone(),
             (_, CoreType::Scalar(_) | CoreType::Tensor(..)) => {
-                let e = self.to_data(value, span)?;
+                let e = self.data_value(value, span)?;
                 let stop = |items: Vec<ExprRef>| {
                     let ty = items.first().map_or(CoreType::Scalar(Scalar::F64), |e| e.ty.clone());
                     CoreExpr::new(ExprKind::Apply(ScalarOp::Stop, items), ty, span)
@@ -326,7 +326,7 @@ impl Elaborator<'_> {
             SymbolicValue::Data(e) => {
                 let e = self.bind("t", e.clone());
                 let part = CoreExpr::proj(&e, u32::try_from(k).unwrap_or(u32::MAX));
-                Ok(self.to_symbolic(part))
+                Ok(self.symbolic_value(part))
             }
             _ => Err(self.no_core_form(NoCoreFormReason::Errors, Span::default())),
         }
@@ -337,10 +337,10 @@ impl Elaborator<'_> {
     /// Returns the value with a check, unless the context implies the predicate.
     pub(super) fn with_check(&mut self, p: Pred, what: Arc<lang_ir::core::CheckFailure>, e: &ExprRef) -> SymbolicValue {
         if self.context.implies(&p) {
-            return self.to_symbolic(e.clone());
+            return self.symbolic_value(e.clone());
         }
         let e = CoreExpr::new(ExprKind::Check(p, what, e.clone()), e.ty.clone(), e.span);
-        self.to_symbolic(e)
+        self.symbolic_value(e)
     }
 
     fn size_checks(
@@ -365,7 +365,7 @@ impl Elaborator<'_> {
             value = match &value {
                 SymbolicValue::Fun(_) => return Err(self.no_core_form(NoCoreFormReason::FunctionValue, span)),
                 other => {
-                    let e = self.to_data(other, span)?;
+                    let e = self.data_value(other, span)?;
                     self.with_check(p, what, &e)
                 }
             };

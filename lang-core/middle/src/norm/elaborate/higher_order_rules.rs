@@ -92,7 +92,7 @@ impl Elaborator<'_> {
         let captured = enclosed.captured.iter().map(|(local, ty)| self.captured_arg(*local, ty, span));
         let args = captured.chain(own).collect();
         let sizes = enclosed.sizes.iter().map(|l| Poly::atom(self.vars.atom(*l))).collect();
-        Ok(self.to_symbolic(CoreExpr::new(ExprKind::Call(enclosed.callee, sizes, args), enclosed.result, span)))
+        Ok(self.symbolic_value(CoreExpr::new(ExprKind::Call(enclosed.callee, sizes, args), enclosed.result, span)))
     }
 
     /// Inlines the body of a definition.
@@ -177,7 +177,7 @@ impl Elaborator<'_> {
             let mut tangents = CaptureTangents::new();
             for (local, leaves) in captured {
                 let these: Vec<SymbolicValue> = deltas.by_ref().take(leaves).collect();
-                let these = these.iter().map(|t| this.to_data(t, span)).collect::<ElabResult<Vec<ExprRef>>>()?;
+                let these = these.iter().map(|t| this.data_value(t, span)).collect::<ElabResult<Vec<ExprRef>>>()?;
                 tangents.insert(local, these);
             }
             let tangents = Rc::new(tangents);
@@ -262,7 +262,7 @@ impl Elaborator<'_> {
         let value = self.assemble(&result, &mut values.into_iter(), span);
         let value = self.bind("y", value);
         let tangent = self.assemble_tangent(&value, &mut tangents.into_iter(), span);
-        Ok(self.to_symbolic(tangent))
+        Ok(self.symbolic_value(tangent))
     }
 
     /// Returns the cotangents of captured variables, then of the arguments, part by part.
@@ -298,7 +298,7 @@ impl Elaborator<'_> {
             let mut along = CaptureTangents::new();
             for (local, leaves) in captured {
                 let these: Vec<SymbolicValue> = given.by_ref().take(leaves).collect();
-                let these = these.iter().map(|t| this.to_data(t, span)).collect::<ElabResult<Vec<ExprRef>>>()?;
+                let these = these.iter().map(|t| this.data_value(t, span)).collect::<ElabResult<Vec<ExprRef>>>()?;
                 along.insert(local, these);
             }
             let along = Rc::new(along);
@@ -307,7 +307,7 @@ impl Elaborator<'_> {
                 let tangent =
                     SymbolicValue::Fun(Rc::new(Closure::Tangent { function: Rc::clone(of), along: Rc::clone(&along) }));
                 let change = this.apply_closure(cotangent, vec![tangent], &[], &Type::F64, span)?;
-                terms.push(this.to_data(&change, span)?);
+                terms.push(this.data_value(&change, span)?);
             }
             let real = CoreType::Scalar(Scalar::F64);
             Ok(SymbolicValue::Data(match terms.len() {
@@ -365,7 +365,7 @@ impl Elaborator<'_> {
                 }
             }
             (SymbolicValue::Data(e), _) if has_real_leaf(e) => {
-                let cotangent = self.to_data(cotangent, span)?;
+                let cotangent = self.data_value(cotangent, span)?;
                 let cotangent = self.bind("c", cotangent);
                 for leaf in e.ty.leaves().iter().filter(|leaf| is_real_leaf(leaf)) {
                     parts.push(self.component_array(&cotangent, &leaf.path));

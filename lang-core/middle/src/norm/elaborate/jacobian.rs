@@ -38,7 +38,7 @@ impl Elaborator<'_> {
         let made = JacobianParts { forward, reverse, prefers_forward: fewer };
         let block = &mut |this: &mut Self, row: usize, column: usize| this.jacobian_block(&pass, row, column, &made);
         let e = self.arrange_blocks(of, by, block, span);
-        self.to_symbolic(e)
+        self.symbolic_value(e)
     }
 
     /// Returns, for each part of the argument, the tangents of the result along each of its

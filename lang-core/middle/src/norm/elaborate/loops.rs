@@ -75,12 +75,12 @@ impl Elaborator<'_> {
         let span = self.span(f, id);
         let states = self.pending_checkpoint.take();
         let init = self.expr(f, fold.init)?;
-        let init = self.to_data(&init, span)?;
+        let init = self.data_value(&init, span)?;
         let init = self.relation_as_array(init)?;
         let init = self.bind("init", init);
         let (last, kept) = self.fold_loops(f, id, fold, 0, init.clone(), states)?;
         if fold.scan {
-            let kept = self.to_data(&kept, span)?;
+            let kept = self.data_value(&kept, span)?;
             return self.prepend_initial_state(&init, &kept, fold.vars.len(), span);
         }
         Ok(if fold.yields.is_some() { SymbolicValue::Tuple(vec![last, kept], TupleLabels::Positions) } else { last })
@@ -100,7 +100,7 @@ impl Elaborator<'_> {
         let span = self.span(f, id);
         let ty = f.code.body.nodes[fold.init].ty.clone();
         let Some(var) = fold.vars.get(depth) else {
-            let before = self.to_symbolic(carry);
+            let before = self.symbolic_value(carry);
             self.bind_pattern(f, fold.acc, &before, &ty, span)?;
             let next = self.expr(f, fold.body)?;
             let next = if fold.scan { self.name_value(next, "next") } else { next };
@@ -131,7 +131,7 @@ impl Elaborator<'_> {
             let Some(carry) = given.into_iter().next() else {
                 return Err(this.no_core_form(NoCoreFormReason::Errors, span));
             };
-            let carry = this.to_data(&carry, span)?;
+            let carry = this.data_value(&carry, span)?;
             let (next, kept) = this.fold_loops(&mut inner, id, fold, depth + 1, carry, None)?;
             Ok(SymbolicValue::Tuple(vec![next, kept], TupleLabels::Positions))
         })?;
@@ -142,7 +142,7 @@ impl Elaborator<'_> {
             e = e.with_kind(ExprKind::Check(positive, what, e.clone()), e.ty.clone());
         }
         let e = self.bind("r", e);
-        Ok((self.to_symbolic(CoreExpr::proj(&e, 0)), self.to_symbolic(CoreExpr::proj(&e, 1))))
+        Ok((self.symbolic_value(CoreExpr::proj(&e, 0)), self.symbolic_value(CoreExpr::proj(&e, 1))))
     }
 
     /// Elaborates `loop acc = init while cond: body`, and `scan`.
@@ -161,18 +161,18 @@ impl Elaborator<'_> {
         let states = self.pending_checkpoint.take();
         let ty = f.code.body.nodes[init].ty.clone();
         let init = self.expr(f, init)?;
-        let init = self.to_data(&init, span)?;
+        let init = self.data_value(&init, span)?;
         let init = self.relation_as_array(init)?;
         let init = self.bind("init", init);
         let mut outer = ElabFrame { code: f.code.clone(), env: f.env.clone() };
-        let first = self.to_symbolic(init.clone());
+        let first = self.symbolic_value(init.clone());
         self.bind_pattern(&mut outer, acc, &first, &ty, span)?;
         let going = self.predicate(&mut outer, cond)?;
         let going = SymbolicValue::Tuple(
             vec![SymbolicValue::Bool(going), SymbolicValue::Data(init.clone())],
             TupleLabels::Positions,
         );
-        let start = self.to_data(&going, span)?;
+        let start = self.data_value(&going, span)?;
         let start = self.bind("start", start);
         let counter = self.vars.fresh_index("step", Poly::default());
         let params = vec![(None, start.ty.clone())];
@@ -188,9 +188,9 @@ impl Elaborator<'_> {
                 let before = this.component(&carry, 1)?;
                 this.bind_pattern(&mut inner, acc, &before, &ty, span)?;
                 let next = this.expr(&mut inner, body)?;
-                let next = this.to_data(&next, span)?;
+                let next = this.data_value(&next, span)?;
                 let next = this.bind("next", next);
-                let after = this.to_symbolic(next);
+                let after = this.symbolic_value(next);
                 this.bind_pattern(&mut inner, acc, &after, &ty, span)?;
                 let going = this.predicate(&mut inner, cond)?;
                 let kept = if scan { after.clone() } else { SymbolicValue::Tuple(Vec::new(), TupleLabels::Positions) };
@@ -207,9 +207,9 @@ impl Elaborator<'_> {
         let e = self.bind("r", e);
         if !scan {
             let last = CoreExpr::proj(&e, 0);
-            return Ok(self.to_symbolic(CoreExpr::proj(&last, 1)));
+            return Ok(self.symbolic_value(CoreExpr::proj(&last, 1)));
         }
-        let trips = self.to_symbolic(CoreExpr::proj(&e, 2));
+        let trips = self.symbolic_value(CoreExpr::proj(&e, 2));
         let trips = self.exact_poly(trips, span)?;
         if self.is_ragged(&trips) {
             return Err(self.no_core_form(NoCoreFormReason::DataRange, span));
@@ -278,7 +278,7 @@ impl Elaborator<'_> {
         if !known {
             return Err(self.no_core_form(NoCoreFormReason::DataRange, span));
         }
-        let unit = self.to_data(&unit(), span)?;
+        let unit = self.data_value(&unit(), span)?;
         let e = self.build_loop(&body, counter, CoreTripCount::Fixed(one), None, unit, span);
         let e = self.bind("r", e);
         Ok(CoreExpr::access(&CoreExpr::proj(&e, 1), Poly::default()))
@@ -362,7 +362,7 @@ impl Elaborator<'_> {
                     other => other,
                 };
             }
-            let e = self.to_data(&at, span)?;
+            let e = self.data_value(&at, span)?;
             let (dims, _) = e.ty.split_array();
             let n = dims.get(open.axis as usize).ok_or_else(|| self.no_core_form(NoCoreFormReason::DataRange, span))?;
             f.env.insert(open.local, SymbolicValue::Int { poly: (*n).clone(), exact: true });

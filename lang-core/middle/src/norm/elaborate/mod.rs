@@ -287,7 +287,7 @@ impl<'a> Elaborator<'a> {
         let (span, ty) = (body.nodes[root].span, body.nodes[root].ty.clone());
         let body = self.in_closed_scope(span, |this| {
             let result = this.expr(&mut frame, root)?;
-            let e = this.to_data(&result, span)?;
+            let e = this.data_value(&result, span)?;
             // A caller knows the extents by the declared type.
             Ok(match this.core_type(&frame, &ty, span) {
                 Ok(declared) => SymbolicValue::Data(this.with_extents(e, &declared)),
@@ -398,7 +398,7 @@ impl<'a> Elaborator<'a> {
     ) -> ElabResult<ExprRef> {
         let (bindings, e) = self.in_scope(|this| {
             let sym = f(this)?;
-            this.to_data(&sym, span)
+            this.data_value(&sym, span)
         })?;
         Ok(CoreExpr::lets(bindings, e))
     }
@@ -438,7 +438,7 @@ impl<'a> Elaborator<'a> {
 
     /// Returns the symbolic value of data. An integer or truth value that is not an element of a
     /// variable is bound to one.
-    fn to_symbolic(&mut self, e: ExprRef) -> SymbolicValue {
+    fn symbolic_value(&mut self, e: ExprRef) -> SymbolicValue {
         let scalar = match e.ty {
             CoreType::Scalar(s @ (Scalar::I64 | Scalar::Bool)) => s,
             _ => return SymbolicValue::Data(e),
@@ -457,7 +457,7 @@ impl<'a> Elaborator<'a> {
     }
 
     /// Returns a symbolic value as data.
-    fn to_data(&mut self, sym: &SymbolicValue, span: Span) -> ElabResult<ExprRef> {
+    fn data_value(&mut self, sym: &SymbolicValue, span: Span) -> ElabResult<ExprRef> {
         Ok(match sym {
             SymbolicValue::Data(e) => e.clone(),
             SymbolicValue::Int { poly, .. } => match poly.as_atom() {
@@ -466,7 +466,7 @@ impl<'a> Elaborator<'a> {
             },
             SymbolicValue::Bool(p) => self.bool_data(p, span),
             SymbolicValue::Tuple(items, names) => {
-                let items = items.iter().map(|s| self.to_data(s, span)).collect::<ElabResult<Vec<ExprRef>>>()?;
+                let items = items.iter().map(|s| self.data_value(s, span)).collect::<ElabResult<Vec<ExprRef>>>()?;
                 let ty = CoreType::Tuple(items.iter().map(|e| e.ty.clone()).collect(), names.clone());
                 CoreExpr::new(ExprKind::Tuple(items), ty, span)
             }

@@ -75,7 +75,7 @@ impl Elaborator<'_> {
                 self.sum(vec![a, b], span)
             }
             BinOp::Mul => {
-                let (a, b) = (self.to_data(&a, span)?, self.to_data(&b, span)?);
+                let (a, b) = (self.data_value(&a, span)?, self.data_value(&b, span)?);
                 let ty = broadcast_type(&a.ty, &b.ty);
                 let p = self.product_mask(&[&a, &b]);
                 let (a, b) = (self.bind_fallible_factor(&p, a), self.bind_fallible_factor(&p, b));
@@ -89,11 +89,11 @@ impl Elaborator<'_> {
                     }
                 };
                 let e = self.lift_over_arrays(vec![a, b], &ty, &product);
-                Ok(self.to_symbolic(e))
+                Ok(self.symbolic_value(e))
             }
             BinOp::Div => {
                 let of = self.element_scalar(f, &f.code.body.nodes[id].ty, span)?;
-                let (a, b) = (self.to_data(&a, span)?, self.to_data(&b, span)?);
+                let (a, b) = (self.data_value(&a, span)?, self.data_value(&b, span)?);
                 let p = self.product_mask(&[&a]);
                 let args = vec![
                     SymbolicValue::Data(self.bind_fallible_factor(&p, a)),
@@ -161,13 +161,13 @@ impl Elaborator<'_> {
         if matches!(a, SymbolicValue::Int { poly, exact: false } if has_large_coefficient(poly)) {
             return Err(self.no_core_form(NoCoreFormReason::IndexOverflow, span));
         }
-        let first = self.to_data(a, span)?;
-        let second = self.to_data(b, span)?;
+        let first = self.data_value(a, span)?;
+        let second = self.data_value(b, span)?;
         let array = matches!(second.ty, CoreType::Tensor(..));
         let of = if array { Poly::default() } else { self.integer_operand(b, &second, span)? };
         let ty = broadcast_type(&first.ty, &second.ty);
         let dims: Vec<Poly> = ty.split_array().0.into_iter().cloned().collect();
-        let scalar = self.to_data(&SymbolicValue::Int { poly: of.clone(), exact: true }, span)?;
+        let scalar = self.data_value(&SymbolicValue::Int { poly: of.clone(), exact: true }, span)?;
         if dims.is_empty() {
             return Ok(self.with_check(holds(&of), what, &apply(first, scalar)));
         }
@@ -194,7 +194,7 @@ impl Elaborator<'_> {
     fn integer_operand(&mut self, value: &SymbolicValue, data: &ExprRef, span: Span) -> ElabResult<Poly> {
         let value = match value {
             SymbolicValue::Int { .. } => value.clone(),
-            _ => self.to_symbolic(data.clone()),
+            _ => self.symbolic_value(data.clone()),
         };
         self.exact_poly(value, span)
     }
@@ -214,7 +214,7 @@ impl Elaborator<'_> {
             let exact = *exact && self.fits_i64(&poly);
             return Ok(wrap_constant(poly, exact));
         }
-        let a = self.to_data(&a, span)?;
+        let a = self.data_value(&a, span)?;
         let ty = a.ty.clone();
         let p = if matches!(ty, CoreType::Tensor(..)) { bracket_mask(&a).unwrap_or_default() } else { Pred::truth() };
         let negative = |args: Vec<ExprRef>| match args.into_iter().next() {
@@ -226,12 +226,12 @@ impl Elaborator<'_> {
             None => CoreExpr::new(ExprKind::Tuple(Vec::new()), CoreType::unit(), span),
         };
         let e = self.lift_over_arrays(vec![a], &ty, &negative);
-        Ok(self.to_symbolic(e))
+        Ok(self.symbolic_value(e))
     }
 
     /// Elaborates a sum of terms, left to right.
     pub(super) fn sum(&mut self, terms: Vec<SymbolicValue>, span: Span) -> ElabResult<SymbolicValue> {
-        let terms = terms.iter().map(|t| self.to_data(t, span)).collect::<ElabResult<Vec<ExprRef>>>()?;
+        let terms = terms.iter().map(|t| self.data_value(t, span)).collect::<ElabResult<Vec<ExprRef>>>()?;
         let ty = terms.iter().fold(CoreType::Scalar(Scalar::Bool), |ty, t| broadcast_type(&ty, &t.ty));
         // If a term is a bracket of an array, each of its elements is under the same bracket.
         let masks: Vec<Pred> = terms.iter().map(|t| bracket_mask(t).unwrap_or_default()).collect();
@@ -244,7 +244,7 @@ impl Elaborator<'_> {
             CoreExpr::new(ExprKind::Add(args), ty, span)
         };
         let e = self.lift_over_arrays(terms, &ty, &add);
-        Ok(self.to_symbolic(e))
+        Ok(self.symbolic_value(e))
     }
 
     pub(super) fn power(
@@ -308,7 +308,7 @@ impl Elaborator<'_> {
         of: Scalar,
         span: Span,
     ) -> ElabResult<SymbolicValue> {
-        let args = args.iter().map(|a| self.to_data(a, span)).collect::<ElabResult<Vec<ExprRef>>>()?;
+        let args = args.iter().map(|a| self.data_value(a, span)).collect::<ElabResult<Vec<ExprRef>>>()?;
         let shape = args.iter().fold(CoreType::Scalar(of), |ty, a| broadcast_type(&ty, &a.ty));
         let dims: Vec<Poly> = shape.split_array().0.into_iter().cloned().collect();
         let ty = CoreType::Scalar(of).with_extents(dims.into_iter());
@@ -316,7 +316,7 @@ impl Elaborator<'_> {
             CoreExpr::guard(p.clone(), CoreExpr::new(ExprKind::Apply(op, args), CoreType::Scalar(of), span))
         };
         let e = self.lift_over_arrays(args, &ty, &apply);
-        Ok(self.to_symbolic(e))
+        Ok(self.symbolic_value(e))
     }
 
     /// Lifts a scalar operation over arrays of equal shapes. A scalar operand is used for every

@@ -61,7 +61,7 @@ impl Elaborator<'_> {
             let what = self.check_failure(f, id, Code::E0504, format!("empty `{}`{value}", reducer.keyword()));
             e = CoreExpr::new(ExprKind::Check(some, what, e), ty, span);
         }
-        let value = self.to_symbolic(e);
+        let value = self.symbolic_value(e);
         match (&value, places.len()) {
             (SymbolicValue::Int { poly, .. }, 2..) if reducer.is_arg_reduction() => {
                 let at = delinearize(indices.iter().map(|i| &i.extent), poly);

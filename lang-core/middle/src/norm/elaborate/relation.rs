@@ -26,7 +26,7 @@ impl Elaborator<'_> {
         span: Span,
     ) -> ElabResult<SymbolicValue> {
         let relation = self.expr(f, relation)?;
-        let relation = self.to_data(&relation, span)?;
+        let relation = self.data_value(&relation, span)?;
         let at = args.iter().map(|a| self.index_poly(f, *a)).collect::<ElabResult<Vec<Poly>>>()?;
         Ok(SymbolicValue::Bool(self.membership_pred(&relation, &at, span)?))
     }
@@ -52,7 +52,7 @@ impl Elaborator<'_> {
         span: Span,
     ) -> ElabResult<SymbolicValue> {
         let relation = self.expr(f, relation)?;
-        let relation = self.to_data(&relation, span)?;
+        let relation = self.data_value(&relation, span)?;
         let dims: Vec<Poly> = match &relation.ty {
             CoreType::Rel(dims) => dims.to_vec(),
             ty => ty.split_array().0.into_iter().cloned().collect(),
@@ -63,7 +63,7 @@ impl Elaborator<'_> {
         let one = CoreExpr::new(ExprKind::Index(Poly::constant(1)), INTEGER, span);
         let count = CoreExpr::guard(member, one);
         let count = indices.into_iter().rev().fold(count, |e, i| CoreExpr::new(ExprKind::Sum(i, e), INTEGER, span));
-        Ok(self.to_symbolic(count))
+        Ok(self.symbolic_value(count))
     }
 
     /// Elaborates `rel i < n, j < m if p: q`.
@@ -103,7 +103,7 @@ impl Elaborator<'_> {
         span: Span,
     ) -> ElabResult<SymbolicValue> {
         let rows = self.expr(f, rows)?;
-        let rows = self.to_data(&rows, span)?;
+        let rows = self.data_value(&rows, span)?;
         let rows = self.bind_array(rows);
         let ty = f.code.body.nodes[id].ty.clone();
         let (ExprKind::Var(x), CoreType::Tensor(count, _), CoreType::Rel(dims)) =

@@ -59,7 +59,7 @@ impl Elaborator<'_> {
                 this.expr(&mut frame, *node)
             }
         })?;
-        let body = CoreExpr::lets(bindings, self.to_data(&result, span)?);
+        let body = CoreExpr::lets(bindings, self.data_value(&result, span)?);
         let RequestParams { sizes, params } = passed;
         let (vars, bounded) = (std::mem::take(&mut self.vars), std::mem::take(&mut self.bounded_params));
         let locals = std::mem::take(&mut self.local_functions);

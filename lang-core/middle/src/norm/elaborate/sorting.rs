@@ -28,11 +28,11 @@ impl Elaborator<'_> {
         match (builtin, args) {
             (Builtin::Len, [x]) => self.length(x, span),
             (Builtin::Argsort, [x]) => {
-                let x = self.to_data(x, span)?;
+                let x = self.data_value(x, span)?;
                 Ok(SymbolicValue::Data(self.argsort_bound(&x, span)?.1))
             }
             (Builtin::Sort, [x]) => {
-                let x = self.to_data(x, span)?;
+                let x = self.data_value(x, span)?;
                 let (x, order) = self.argsort_bound(&x, span)?;
                 let CoreType::Tensor(n, _) = x.ty.clone() else {
                     return Err(self.no_core_form(NoCoreFormReason::Errors, span));
@@ -40,7 +40,7 @@ impl Elaborator<'_> {
                 Ok(SymbolicValue::Data(self.gather_prefix(&x, &order, n, span)?))
             }
             (Builtin::Filter, [SymbolicValue::Fun(p), x]) => {
-                let x = self.to_data(x, span)?;
+                let x = self.data_value(x, span)?;
                 let element = match types.last() {
                     Some(Type::Array(_, element)) => (**element).clone(),
                     _ => return Err(self.no_core_form(NoCoreFormReason::Errors, span)),
@@ -95,7 +95,7 @@ impl Elaborator<'_> {
         let index = self.vars.fresh_index("i", n.clone());
         let holds = self.in_index_range(&index, |this| {
             this.in_binder_scope(span, |this| {
-                let of = this.to_symbolic(CoreExpr::access(&x, index.value()));
+                let of = this.symbolic_value(CoreExpr::access(&x, index.value()));
                 this.apply_closure(p, vec![of], std::slice::from_ref(element), &Type::BOOL, span)
             })
         })?;
@@ -109,7 +109,7 @@ impl Elaborator<'_> {
         let one = CoreExpr::new(ExprKind::Constant(Constant::Int(1)), integer.clone(), span);
         let at = Arc::from([each.value()]);
         let one = CoreExpr::guard(Pred::Element(flags, self.vars.name(flags), at, true), one);
-        let count = self.to_symbolic(CoreExpr::new(ExprKind::Sum(each, one), integer, span));
+        let count = self.symbolic_value(CoreExpr::new(ExprKind::Sum(each, one), integer, span));
         let count = self.exact_poly(count, span)?;
         self.context.assume(&Pred::all([Pred::nonneg(&count), Pred::at_most(&count, &n)]));
         Ok(SymbolicValue::Data(self.gather_prefix(&x, &order, count, span)?))
@@ -153,7 +153,7 @@ impl Elaborator<'_> {
         let apart = self.in_closed_scope(span, |this| {
             let e = this.outline(span, |this| {
                 let value = f(this)?;
-                this.to_data(&value, span)
+                this.data_value(&value, span)
             })?;
             Ok(SymbolicValue::Data(e))
         });
@@ -166,11 +166,11 @@ impl Elaborator<'_> {
         let value = match self.expr(f, id) {
             Err(outside) if outside.reason == NoCoreFormReason::DataRange && self.depth > 0 => {
                 let e = self.in_binder_scope(span, |this| this.expr(f, id))?;
-                self.to_symbolic(e)
+                self.symbolic_value(e)
             }
             other => other?,
         };
-        let value = if let SymbolicValue::Data(e) = value { self.to_symbolic(e) } else { value };
+        let value = if let SymbolicValue::Data(e) = value { self.symbolic_value(e) } else { value };
         if let SymbolicValue::Bool(p) = value { Ok(p) } else { Err(self.no_core_form(NoCoreFormReason::Errors, span)) }
     }
 }

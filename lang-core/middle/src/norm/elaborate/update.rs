@@ -99,8 +99,8 @@ impl Elaborator<'_> {
         new: &SymbolicValue,
         span: Span,
     ) -> ElabResult<SymbolicValue> {
-        let base = self.to_data(value, span)?;
-        let new = self.to_data(new, span)?;
+        let base = self.data_value(value, span)?;
+        let new = self.data_value(new, span)?;
         // Nothing is added where the bracket is false.
         let present = match &new.kind {
             ExprKind::Guard(p, _) if add => p.clone(),

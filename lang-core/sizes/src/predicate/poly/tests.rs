@@ -233,7 +233,7 @@ proptest! {
         prop_assume!(!replaced.has_overflowed());
         let a = i64::try_from(value(&q, at)).expect("small");
         // A quotient by a polynomial may simplify if its divisor becomes constant.
-        if let Some(v) = p.eval(&mut super::tests::point_values([a, at[1], at[2]])) {
+        if let Some(v) = p.eval(&mut point_values([a, at[1], at[2]])) {
             prop_assert_eq!(value(&replaced, at), i128::from(v));
         }
     }

@@ -1,6 +1,6 @@
 //! **Speculative analysis** of changed texts in a second session. A query of one session cannot
 //! query another on the same thread, so the work runs on a thread of its own. The caller's own
-//! query stays cancellable meanwhile. Rename and [`crate::trial`] use it.
+//! query stays cancellable meanwhile. Rename and [`crate::try_edit`] use it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

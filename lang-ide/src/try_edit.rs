@@ -1,5 +1,5 @@
 //! **Trial of quick fixes.** Tries a change before it is offered. The item is parsed again, or the
-//! changed program is checked in a second session (see [`crate::apart`]). A change is kept only if
+//! changed program is checked in a second session (see [`crate::speculative`]). A change is kept only if
 //! the item then has no error. In a checked program the number of errors must also fall, and that
 //! of warnings must not rise.
 

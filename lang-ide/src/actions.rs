@@ -89,8 +89,8 @@ fn collect_actions(session: &Session, module: &str, selected: Span, computed: De
     let Some(item) = session.item_at(module, selected.start) else { return all };
     all.extend(fixes(session, &item, selected));
     all.extend(size_fixes::fixes(session, &item, selected));
-    // The fixes that a diagnostic carries are offered beside name suggestions. Code quoted in a
-    // help text is offered only if there are no other fixes.
+    // The fixes that a diagnostic carries are offered beside name suggestions. The edits that a
+    // hint suggests are offered only if there are no other fixes.
     let alone = all.is_empty();
     for fix in help_fixes::fixes(session, &item, selected, alone) {
         if !all.iter().any(|known| known.edits == fix.edits) {

@@ -2,7 +2,7 @@
 //! for an index that runs over two extents. Each change is tried by [`crate::try_edit`] before it
 //! is offered.
 
-use lang_core::base::{Code, Diagnostic, Span};
+use lang_core::base::{Code, Diagnostic, Fact, Span};
 use lang_core::session::{ItemRef, Session};
 use lang_core::syntax::ast::{Expr, IndexRange, Item, SizeExpr, Tree, TypeExpr};
 
@@ -16,24 +16,16 @@ pub(crate) fn fixes(session: &Session, item: &ItemRef, selected: Span) -> Vec<Ac
     let here = |d: &Diagnostic| d.span.start <= selected.end && selected.start <= d.span.end;
     let mut changes: Vec<CandidateEdit> = Vec::new();
     for d in errors.filter(here) {
-        let quoted = |text: &str| text.split('`').skip(1).step_by(2).map(str::to_owned).collect::<Vec<_>>();
-        match d.code {
-            // The label is "the size `n` … where `n + 1` is wanted". For a call it quotes a further
-            // size; the last one is used.
-            Code::E0300 => {
-                if let ([found, .., wanted], true) = (quoted(&d.label).as_slice(), d.label.starts_with("the size")) {
-                    changes.extend(size_changes(&parsed.tree, item, wanted, found));
-                    changes.extend(size_changes(&parsed.tree, item, found, wanted));
-                }
+        match (d.code, &d.fact) {
+            (Code::E0300, Some(Fact::SizeMismatch { found, expected })) => {
+                changes.extend(size_changes(&parsed.tree, item, expected, found));
+                changes.extend(size_changes(&parsed.tree, item, found, expected));
             }
-            // "the index `i` runs over an axis of extent `n` here, and of extent `m` elsewhere"
-            Code::E0304 => {
-                if let [name, here, elsewhere] = quoted(&d.message).as_slice() {
-                    let at = d.span.start.saturating_sub(item.start);
-                    changes.extend(size_changes(&parsed.tree, item, here, elsewhere));
-                    changes.extend(size_changes(&parsed.tree, item, elsewhere, here));
-                    changes.extend(range_changes(&parsed.tree, name, at, &[elsewhere, here]));
-                }
+            (_, Some(Fact::IndexExtents { index, here, elsewhere })) => {
+                let at = d.span.start.saturating_sub(item.start);
+                changes.extend(size_changes(&parsed.tree, item, here, elsewhere));
+                changes.extend(size_changes(&parsed.tree, item, elsewhere, here));
+                changes.extend(range_changes(&parsed.tree, index, at, &[elsewhere, here]));
             }
             _ => {}
         }

@@ -111,7 +111,10 @@ pub(crate) fn read_with<T>(
     read: impl FnOnce(&mut File, Option<u64>) -> io::Result<T>,
 ) -> Result<T, Refusal> {
     let name = display_path(path);
-    let failed = |e: io::Error| Refusal::new(Code::E0602, format!("`{name}` cannot be read: {}", failure_reason(&e)));
+    let failed = |e: io::Error| Refusal {
+        is_missing_file: e.kind() == io::ErrorKind::NotFound,
+        ..Refusal::new(Code::E0602, format!("`{name}` cannot be read: {}", failure_reason(&e)))
+    };
     let mut file = open_file(path).map_err(failed)?;
     let known = file.metadata().map_err(failed)?;
     let most = if known.is_file() { format.max_bytes() } else { format.max_bytes().min(MAX_TEXT_BYTES) };

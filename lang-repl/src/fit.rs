@@ -238,16 +238,20 @@ impl AccessPath {
         }
     }
 
-    /// Describes a part: ``element [2] of argument `x` ``, `element [2]`, ``line 3, column `age`
-    /// ``.
-    pub(crate) fn part_phrase(&self, what: &str) -> String {
-        match (&self.root, self.subject_phrase(&self.indices_text(), "")) {
-            // A line and a column identify the part completely.
-            (ValueRoot::Argument { file: Some(file), .. }, _) if what.starts_with(['l', 'c']) => {
-                format!("`{file}`, {what},")
-            }
-            (_, whole) if whole.is_empty() || what.starts_with(['l', 'c']) => what.to_owned(),
-            (_, whole) => format!("{what} of {whole}"),
+    /// Describes a part of an array: ``element [2] of argument `x` ``, `element [2]`.
+    pub(crate) fn array_part_phrase(&self, part: &str) -> String {
+        match self.subject_phrase(&self.indices_text(), "") {
+            whole if whole.is_empty() => part.to_owned(),
+            whole => format!("{part} of {whole}"),
+        }
+    }
+
+    /// Describes a part of a table: ``line 3, column `age` ``. A line and a column identify the part
+    /// completely.
+    pub(crate) fn table_part_phrase(&self, part: &str) -> String {
+        match &self.root {
+            ValueRoot::Argument { file: Some(file), .. } => format!("`{file}`, {part},"),
+            _ => part.to_owned(),
         }
     }
 

@@ -1,7 +1,7 @@
 //! **Problems**: diagnostics of the checker, failures of a run and mistakes on the command line,
 //! with their places in [`Sources`](crate::source::Sources). `report` renders them.
 
-use lang_core::base::{Code, Diagnostic, Severity, Span};
+use lang_core::base::{Code, Diagnostic, Name, Severity, Span};
 
 use crate::source::SourceId;
 
@@ -24,6 +24,8 @@ pub(crate) struct Problem {
     pub(crate) trace: Vec<Caller>,
     /// The number of further callers that are not listed.
     pub(crate) more_callers: usize,
+    /// The names in the sizes that the message and the labels print, in their order.
+    pub(crate) size_names: Vec<Name>,
 }
 
 /// A place with a label.
@@ -61,6 +63,7 @@ impl Problem {
             help: None,
             trace: Vec::new(),
             more_callers: 0,
+            size_names: Vec::new(),
         }
     }
 
@@ -99,8 +102,9 @@ pub(crate) fn from_diagnostic(d: &Diagnostic, source: SourceId) -> Problem {
         message: d.message.clone(),
         places: std::iter::once(main).chain(related).collect(),
         file: None,
-        help: d.help.clone(),
+        help: d.help.as_ref().map(ToString::to_string),
         trace: Vec::new(),
         more_callers: 0,
+        size_names: d.size_names.clone(),
     }
 }

@@ -1,7 +1,7 @@
 //! **Diagnostics** as values: a stable code, a message, a labelled span, a hint and fixes. All
 //! renderers (ariadne in the terminal, the protocol in an editor) work from this form.
 
-use super::{ModuleName, Span};
+use super::{Fact, Hint, ModuleName, Name, Span};
 
 macro_rules! codes {
     ($($code:ident $title:literal),* $(,)?) => {
@@ -228,10 +228,14 @@ pub struct Diagnostic {
     pub label: String,
     /// Other locations that explain the problem.
     pub related: Vec<RelatedLabel>,
-    /// The hint, in one sentence.
-    pub help: Option<String>,
+    /// The hint, with the edits that it suggests.
+    pub help: Option<Hint>,
     /// Edits that fix the problem, the likeliest first.
     pub fixes: Vec<Fix>,
+    /// The datum that the diagnostic reports.
+    pub fact: Option<Fact>,
+    /// The names in the sizes that the message and the label print, in their order.
+    pub size_names: Vec<Name>,
 }
 
 impl Diagnostic {
@@ -239,8 +243,18 @@ impl Diagnostic {
     /// code.
     pub fn new(code: Code, span: Span, message: impl Into<String>) -> Self {
         let severity = if code.name().starts_with('W') { Severity::Warning } else { Severity::Error };
-        let (label, related, help, fixes) = (String::new(), Vec::new(), None, Vec::new());
-        Self { code, severity, message: message.into(), span, label, related, help, fixes }
+        Self {
+            code,
+            severity,
+            message: message.into(),
+            span,
+            label: String::new(),
+            related: Vec::new(),
+            help: None,
+            fixes: Vec::new(),
+            fact: None,
+            size_names: Vec::new(),
+        }
     }
 
     /// Adds a remark on the location.
@@ -250,10 +264,28 @@ impl Diagnostic {
         self
     }
 
-    /// Adds a hint.
+    /// Sets the hint.
     #[must_use]
-    pub fn help(mut self, text: impl Into<String>) -> Self {
-        self.help = Some(text.into());
+    pub fn help(mut self, hint: impl Into<Hint>) -> Self {
+        self.help = Some(hint.into());
+        self
+    }
+
+    /// Sets the datum that the diagnostic reports.
+    #[must_use]
+    pub fn fact(mut self, fact: Fact) -> Self {
+        self.fact = Some(fact);
+        self
+    }
+
+    /// Adds the names in the sizes that the message or the label prints.
+    #[must_use]
+    pub fn size_names(mut self, names: impl IntoIterator<Item = Name>) -> Self {
+        for name in names {
+            if !self.size_names.contains(&name) {
+                self.size_names.push(name);
+            }
+        }
         self
     }
 
@@ -280,6 +312,7 @@ impl Diagnostic {
                 label.span = label.span.shift(by);
             }
         }
+        self.help = self.help.map(|hint| hint.shift(by));
         self.fixes = self.fixes.into_iter().map(|fix| fix.shift(by)).collect();
         self
     }

@@ -13,7 +13,7 @@ use super::pass::{AnnotationSite, Resolver, TypeContext};
 use super::resolved::{LocalKind, PatRes, Res};
 use super::scalar_fn::ScalarFn;
 use super::{ValueRef, suggest, type_items};
-use lang_base::{Code, Diagnostic, Fix, Name, Span};
+use lang_base::{Code, Diagnostic, Fix, Hint, Name, Span};
 use lang_syntax::ast::{self, CallArg, Expr, ExprId, Ident, IndexRange, IndexVar, Pat, PatId, Subscript, Tree};
 use lang_syntax::ops::{BinderKind, Scalar};
 
@@ -493,14 +493,13 @@ impl<'a> Resolver<'a> {
                 let message = format!("there is no constructor `{}`{of}", name.name);
                 self.report_unknown(Code::E0105, name, message, |this| {
                     let is_ctor = |n: &str| matches!(this.env.top_level_value(&module, n), Some(ValueRef::Ctor(..)));
-                    let near = this.env.closest_value(&module, &name.name, &is_ctor).map(suggest::suggestion_text);
-                    near.or_else(|| found.map(|_| format!("`{}` is a value, not a constructor", name.name))).or_else(
-                        || {
+                    let near = this.env.closest_value(&module, &name.name, &is_ctor).map(Hint::did_you_mean);
+                    near.or_else(|| found.map(|_| format!("`{}` is a value, not a constructor", name.name).into()))
+                        .or_else(|| {
                             name.name
                                 .starts_with(char::is_lowercase)
-                                .then(|| format!(r"bind a function with `let {} = \x: …`", name.name))
-                        },
-                    )
+                                .then(|| format!(r"bind a function with `let {} = \x: …`", name.name).into())
+                        })
                 });
                 PatRes::Error
             }
@@ -513,8 +512,8 @@ impl<'a> Resolver<'a> {
         }
         let message = format!("there is no constructor `{name}`, so this pattern matches everything");
         let is_ctor = |n: &str| matches!(self.env.top_level_value(self.module, n), Some(ValueRef::Ctor(..)));
-        let near = self.env.closest_value(self.module, name, &is_ctor).map(suggest::suggestion_text);
-        let help = near.unwrap_or_else(|| "begin a variable in a `match` with a lower-case letter".to_owned());
+        let near = self.env.closest_value(self.module, name, &is_ctor).map(Hint::did_you_mean);
+        let help = near.unwrap_or_else(|| "begin a variable in a `match` with a lower-case letter".into());
         self.out.diagnostics.push(Diagnostic::new(Code::W0110, span, message).help(help));
     }
 }

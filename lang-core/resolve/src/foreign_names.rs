@@ -176,7 +176,7 @@ pub(super) fn condition_suffix(known: &str) -> String {
 
 /// Returns the qualified library function for a foreign name.
 pub(super) fn library_equivalent(name: &str) -> Option<&'static str> {
-    find_entry(LIBRARY_EQUIVALENTS, name)
+    find_entry(LIBRARY_EQUIVALENTS, name).copied()
 }
 
 /// Returns the qualified library functions that the user may have intended instead of `known`.

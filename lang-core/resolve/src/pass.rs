@@ -14,7 +14,7 @@ use super::resolved::{LocalDecl, LocalKind, Res, Resolved, TypeRes};
 use super::scopes::NameScopes;
 use super::sum_reach::MentionClock;
 use super::{NameEnv, ValueRef, suggest, type_items};
-use lang_base::{Code, Diagnostic, Fix, GlobalName, ModuleName, Name, Span};
+use lang_base::{Code, Diagnostic, Fix, GlobalName, Hint, ModuleName, Name, Span};
 use lang_sizes::predicate::LocalId;
 use lang_syntax::ast::{
     Def, Ident, Item, Pat, PatId, RuleDef, SizeExpr, TopLet, Tree, TypeArg, TypeBody, TypeDef, TypeExpr, TypeId,
@@ -66,7 +66,7 @@ pub(super) enum AnnotationSite {
 struct UnknownName {
     code: Code,
     message: String,
-    help: Option<String>,
+    help: Option<Hint>,
     spans: Vec<Span>,
     fixes: Vec<Fix>,
 }
@@ -150,10 +150,11 @@ impl<'a> Resolver<'a> {
         self.report_unknown(Code::E0101, var, message, |this| {
             let known: Vec<&str> = this.out.type_params.iter().map(|(n, _)| n.as_str()).collect();
             suggest::did_you_mean(&var.name, &known).or_else(|| {
-                Some(match known.as_slice() {
+                let text = match known.as_slice() {
                     [] => format!("a type parameter is a lower-case name in the signature, as in `x: {}`", var.name),
                     known => format!("the type parameters are {}", quoted_list(known)),
-                })
+                };
+                Some(text.into())
             })
         });
     }
@@ -210,8 +211,8 @@ impl<'a> Resolver<'a> {
             _ if name.name.is_empty() || self.env.is_in_skipped_text(self.module, &name.name) => {}
             _ => {
                 let message = format!("there is no definition `{}` in this module", name.name);
-                let near = self.env.closest_value(self.module, &name.name, &|_| true).map(suggest::suggestion_text);
-                let help = near.unwrap_or_else(|| "write a rule in the module of its definition".to_owned());
+                let near = self.env.closest_value(self.module, &name.name, &|_| true).map(Hint::did_you_mean);
+                let help = near.unwrap_or_else(|| "write a rule in the module of its definition".into());
                 self.out.diagnostics.push(Diagnostic::new(Code::E0100, name.span, message).help(help));
             }
         }
@@ -433,16 +434,16 @@ impl<'a> Resolver<'a> {
         }
         self.report_unknown(Code::E0101, ident, format!("there is no type `{name}`"), |this| {
             let there = |m: &ModuleName| this.env.top_level_type(m, name).is_some_and(|t| t.module == *m);
-            if let Some(help) = this.imported_name_help(name, there).or_else(|| habit.map(str::to_owned)) {
+            if let Some(help) = this.imported_name_help(name, there).or_else(|| habit.cloned()) {
                 return Some(help);
             }
             let params = this.out.type_params.iter().map(|(n, _)| n.as_str());
             let scalars = lang_syntax::ops::Scalar::ALL.iter().map(|s| s.name());
             let top = this.env.closest_type(this.module, name, &|_| true);
             suggest::did_you_mean(name, params.chain(scalars).chain(top.as_deref())).or_else(|| {
-                this.env
-                    .top_level_value(this.module, name)
-                    .map(|_| format!("`{name}` is a value; write a type such as `f64`, `[n]f64` or `(f64, i64)`"))
+                this.env.top_level_value(this.module, name).map(|_| {
+                    format!("`{name}` is a value; write a type such as `f64`, `[n]f64` or `(f64, i64)`").into()
+                })
             })
         });
         TypeRes::Error
@@ -463,7 +464,7 @@ impl<'a> Resolver<'a> {
                 let message = format!("module `{}` has no type `{}`", module.name, name.name);
                 self.report_unknown(Code::E0107, &key, message, |this| {
                     let own = |n: &str| this.env.top_level_type(&target, n).is_some_and(|t| t.module == target);
-                    this.env.closest_type(&target, &name.name, &own).map(suggest::suggestion_text)
+                    this.env.closest_type(&target, &name.name, &own).map(Hint::did_you_mean)
                 });
                 TypeRes::Error
             }
@@ -478,15 +479,16 @@ impl<'a> Resolver<'a> {
         let imports = self.env.imports(self.module);
         let habit = || suggest::foreign_type_help(name).filter(|_| suggest::is_foreign_module(&module.name));
         let help = if let Some((alias, _)) = imports.iter().find(|(_, known)| *known == module.name) {
-            format!("`{}` is imported as `{alias}`: write `{alias}.{name}`", module.name)
+            format!("`{}` is imported as `{alias}`: write `{alias}.{name}`", module.name).into()
         } else if self.env.library_modules().contains(&module.name) {
-            format!("`{0}` is a library module: add `import {0}`", module.name)
+            format!("`{0}` is a library module: add `import {0}`", module.name).into()
         } else if let Some(habit) = habit() {
-            habit.to_owned()
+            // The module is marked, not the name.
+            habit.clone().without_suggestions()
         } else if suggest::is_foreign_module(&module.name) {
-            "write a type without a module: `f64`, `i64`, `bool`, `[n]f64`, `(f64, i64)`, …".to_owned()
+            Hint::text("write a type without a module: `f64`, `i64`, `bool`, `[n]f64`, `(f64, i64)`, …")
         } else {
-            format!("to import a file from this folder, write `import \"./{}.iv\"`", module.name)
+            format!("to import a file from this folder, write `import \"./{}.iv\"`", module.name).into()
         };
         self.report_unknown(Code::E0100, module, message, |_| Some(help));
     }
@@ -497,7 +499,7 @@ impl<'a> Resolver<'a> {
         code: Code,
         ident: &Ident,
         message: String,
-        help: impl FnOnce(&Self) -> Option<String>,
+        help: impl FnOnce(&Self) -> Option<Hint>,
     ) {
         if code == Code::E0100 && self.suppressed_names.contains(&ident.name) {
             return;

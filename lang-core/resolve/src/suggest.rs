@@ -1,6 +1,7 @@
 //! **Suggestions** for unknown names: the closest existing name, or the notation here for a habit
 //! from another language.
 
+use std::borrow::Cow;
 use std::cmp::Reverse;
 use std::sync::LazyLock;
 
@@ -8,7 +9,7 @@ use super::builtin::Builtin;
 use super::foreign_calls::{self, ForeignCall};
 use super::forms::{Const, Derivative, Form};
 use super::scalar_fn::ScalarFn;
-use lang_base::Name;
+use lang_base::{Hint, Name, Suggestion};
 use lang_syntax::ops::Scalar;
 
 /// Returns the value names of the language itself.
@@ -160,165 +161,219 @@ fn lowercase_chars(name: &str) -> impl Iterator<Item = char> {
 }
 
 /// Returns `did you mean …?` for the closest candidate.
-pub fn did_you_mean<S: AsRef<str>>(name: &str, candidates: impl IntoIterator<Item = S>) -> Option<String> {
-    nearest_name(name, candidates).map(suggestion_text)
+pub fn did_you_mean<S: AsRef<str>>(name: &str, candidates: impl IntoIterator<Item = S>) -> Option<Hint> {
+    nearest_name(name, candidates).map(Hint::did_you_mean)
 }
 
-/// Formats the question for a suggested name.
-pub(super) fn suggestion_text(near: String) -> String {
-    format!("did you mean `{near}`?")
+/// A constant hint that suggests a replacement of the foreign name.
+macro_rules! replacement {
+    ($code:literal, $text:literal) => {
+        Hint::new($text, &[Suggestion::Replace(Cow::Borrowed($code))])
+    };
 }
 
 /// Values by their foreign names.
-const VALUE_HELPS: &[(&[&str], &str)] = &[
-    (&["True", "TRUE"], "write `true`"),
-    (&["False", "FALSE"], "write `false`"),
+const VALUE_HELPS: &[(&[&str], Hint)] = &[
+    (&["True", "TRUE"], replacement!("true", "write `true`")),
+    (&["False", "FALSE"], replacement!("false", "write `false`")),
     (
         &["None", "null", "nil", "undefined"],
-        "there is no null: use the empty tuple `()`, or a `type` with a constructor for absence",
+        Hint::text("there is no null: use the empty tuple `()`, or a `type` with a constructor for absence"),
     ),
-    (&["linspace"], "write `for i < n: a + (b - a) * f64(i) / f64(n - 1)`"),
-    (&["einsum", "tensordot"], "write the indices out: `for i, j: sum k: a[i, k] * b[k, j]`"),
-    (&["meshgrid", "ndgrid"], "write the indices out: `for i, j: f(x[i], y[j])`"),
-    (&["logspace", "geomspace"], "write `for i < n: a * (b / a)^(f64(i) / f64(n - 1))`"),
-    (&["matrix_power"], "write `fold p = linalg.eye(n) for _ < k: linalg.matmul(p, a)`"),
+    (&["linspace"], Hint::text("write `for i < n: a + (b - a) * f64(i) / f64(n - 1)`")),
+    (&["einsum", "tensordot"], Hint::text("write the indices out: `for i, j: sum k: a[i, k] * b[k, j]`")),
+    (&["meshgrid", "ndgrid"], Hint::text("write the indices out: `for i, j: f(x[i], y[j])`")),
+    (&["logspace", "geomspace"], Hint::text("write `for i < n: a * (b / a)^(f64(i) / f64(n - 1))`")),
+    (&["matrix_power"], Hint::text("write `fold p = linalg.eye(n) for _ < k: linalg.matmul(p, a)`")),
     (
         &["matrix_rank"],
-        "count the singular values that are not small: `let s = linalg.svdvals(a) in sum i: [s[i] > 1e-12 * s[0]] * 1`",
+        Hint::text(
+            "count the singular values that are not small: `let s = linalg.svdvals(a) in sum i: [s[i] > 1e-12 * s[0]] * 1`",
+        ),
     ),
     (
         &["cond"],
-        "write a choice as `if c then a else b`; the condition number of a matrix is `let s = linalg.svdvals(a) in s[0] / s[len(s) - 1]`",
+        Hint::text(
+            "write a choice as `if c then a else b`; the condition number of a matrix is `let s = linalg.svdvals(a) in s[0] / s[len(s) - 1]`",
+        ),
     ),
-    (&["switch"], "write `match e { p: a, q: b }`"),
-    (&["vander", "vandermonde"], "write `for i, j < k: x[i]^j`"),
-    (&["polyfit"], "write `linalg.lstsq(for i, j < k: t[i]^j, y)`, whose result has the constant first"),
-    (&["quad", "quadgk"], "write `let h = (b - a) / f64(n) in h * (sum i < n: f(a + (f64(i) + 0.5) * h))`"),
+    (&["switch"], Hint::text("write `match e { p: a, q: b }`")),
+    (&["vander", "vandermonde"], Hint::text("write `for i, j < k: x[i]^j`")),
+    (&["polyfit"], Hint::text("write `linalg.lstsq(for i, j < k: t[i]^j, y)`, whose result has the constant first")),
+    (&["quad", "quadgk"], Hint::text("write `let h = (b - a) / f64(n) in h * (sum i < n: f(a + (f64(i) + 0.5) * h))`")),
     (
         &["brentq", "bisect", "root_scalar", "find_zero", "ridder", "toms748"],
-        "use Newton's method: `loop x = start while abs(f(x)) > 1e-12: x - f(x) / grad(f)(x)`",
+        Hint::text("use Newton's method: `loop x = start while abs(f(x)) > 1e-12: x - f(x) / grad(f)(x)`"),
     ),
-    (&["comb", "binom"], "write `round(exp(stats.log_choose(n, k)))`"),
-    (&["factorial"], "write `prod i < n: i + 1`, or `exp(lgamma(x + 1))` for a real number"),
-    (&["entr"], "write `-stats.xlogy(p, p)`"),
-    (&["gmean"], "write `exp(stats.mean(log(x)))`"),
+    (&["comb", "binom"], Hint::text("write `round(exp(stats.log_choose(n, k)))`")),
+    (&["factorial"], Hint::text("write `prod i < n: i + 1`, or `exp(lgamma(x + 1))` for a real number")),
+    (&["entr"], Hint::text("write `-stats.xlogy(p, p)`")),
+    (&["gmean"], Hint::text("write `exp(stats.mean(log(x)))`")),
     (
         &["allclose", "isclose", "isapprox"],
-        "write `all i: abs(x[i] - y[i]) <= 1e-8 + 1e-5 * abs(y[i])`; for two numbers, omit the index",
+        Hint::text("write `all i: abs(x[i] - y[i]) <= 1e-8 + 1e-5 * abs(y[i])`; for two numbers, omit the index"),
     ),
-    (&["nonzero", "argwhere", "flatnonzero", "findall"], r"write `filter(\i: x[i] != 0, iota(len(x)))`"),
-    (&["searchsorted", "searchsortedfirst", "digitize"], "count the smaller elements: `sum i: [x[i] < v] * 1`"),
-    (&["isin", "in1d"], "write `any i: x[i] == v`, or `for j: any i: x[i] == v[j]` for every element"),
-    (&["topk", "top_k"], "write `let y = reverse(sort(x)) in y[0..k]`"),
-    (&["squeeze", "dropdims"], "remove an axis of one element with an index: `x[0]`, `x[_, 0]`"),
-    (&["expand_dims", "unsqueeze", "newaxis"], "add an axis of one element with `[x,]`, or `for i: [x[i],]`"),
-    (&["broadcast_to", "expand"], "write the indices out: `for i < n, j: x[j]`"),
-    (&["pad"], "write `for i < n: if a <= i < a + len(x) then x[i - a] else 0.0`"),
+    (&["nonzero", "argwhere", "flatnonzero", "findall"], Hint::text(r"write `filter(\i: x[i] != 0, iota(len(x)))`")),
+    (
+        &["searchsorted", "searchsortedfirst", "digitize"],
+        Hint::text("count the smaller elements: `sum i: [x[i] < v] * 1`"),
+    ),
+    (&["isin", "in1d"], Hint::text("write `any i: x[i] == v`, or `for j: any i: x[i] == v[j]` for every element")),
+    (&["topk", "top_k"], Hint::text("write `let y = reverse(sort(x)) in y[0..k]`")),
+    (&["squeeze", "dropdims"], Hint::text("remove an axis of one element with an index: `x[0]`, `x[_, 0]`")),
+    (
+        &["expand_dims", "unsqueeze", "newaxis"],
+        Hint::text("add an axis of one element with `[x,]`, or `for i: [x[i],]`"),
+    ),
+    (&["broadcast_to", "expand"], Hint::text("write the indices out: `for i < n, j: x[j]`")),
+    (&["pad"], Hint::text("write `for i < n: if a <= i < a + len(x) then x[i - a] else 0.0`")),
     (
         &["array_split", "hsplit", "vsplit", "chunk"],
-        "write `x[a..b]` for a slice, or `reshape(x, n, m)` for equal rows",
+        Hint::text("write `x[a..b]` for a slice, or `reshape(x, n, m)` for equal rows"),
     ),
     (
         &["apply_along_axis", "mapslices", "eachrow", "eachcol", "vectorize"],
-        "write `map(f, a)` to map over rows, or `map(f, transpose(a))` to map over columns",
+        Hint::text("write `map(f, a)` to map over rows, or `map(f, transpose(a))` to map over columns"),
     ),
     (
         &["accumulate", "associative_scan", "cummax", "cummin"],
-        "write `scan acc = init for i < n: f(acc, x[i])`, which includes the start",
+        Hint::text("write `scan acc = init for i < n: f(acc, x[i])`, which includes the start"),
     ),
-    (&["extrema"], "write `(min i: x[i], max i: x[i])`"),
-    (&["copy", "deepcopy", "clone", "collect"], "remove it, because values are immutable"),
-    (&["block_until_ready", "device_put"], "remove it, because values are always ready"),
+    (&["extrema"], Hint::text("write `(min i: x[i], max i: x[i])`")),
+    (&["copy", "deepcopy", "clone", "collect"], Hint::text("remove it, because values are immutable")),
+    (&["block_until_ready", "device_put"], Hint::text("remove it, because values are always ready")),
     (
         &["custom_jvp", "custom_vjp", "custom_gradient", "rrule", "frule"],
-        "write a rule next to the definition: `derivative f(x; dx) = …` or `adjoint f(x; dy) = …`",
+        Hint::text("write a rule next to the definition: `derivative f(x; dx) = …` or `adjoint f(x; dy) = …`"),
     ),
-    (&["linearize", "pushforward"], "write `jvp(f)(x, dx)`"),
-    (&["pullback"], "write `vjp(f)(x, dy)`"),
-    (&["remat"], "write `checkpoint:` before the `fold` or the `loop`"),
-    (&["std", "stddev", "stdev"], "write `sqrt((sum i: (x[i] - m)^2) / f64(len(x)))`, where `m` is the mean"),
-    (&["var", "variance"], "write `(sum i: (x[i] - m)^2) / f64(len(x))`, where `m` is the mean"),
-    (&["median"], "write `let y = sort(x) in (y[(len(y) - 1) // 2] + y[len(y) // 2]) / 2.0`"),
-    (&["select", "ifelse"], "write `if c then a else b`, or `for i: if c[i] then a[i] else b[i]` for every element"),
-    (&["reduce", "foldl", "foldr", "inject"], "write `fold acc = init for i < n: f(acc, x[i])`"),
+    (&["linearize", "pushforward"], Hint::text("write `jvp(f)(x, dx)`")),
+    (&["pullback"], Hint::text("write `vjp(f)(x, dy)`")),
+    (&["remat"], Hint::text("write `checkpoint:` before the `fold` or the `loop`")),
+    (
+        &["std", "stddev", "stdev"],
+        Hint::text("write `sqrt((sum i: (x[i] - m)^2) / f64(len(x)))`, where `m` is the mean"),
+    ),
+    (&["var", "variance"], Hint::text("write `(sum i: (x[i] - m)^2) / f64(len(x))`, where `m` is the mean")),
+    (&["median"], Hint::text("write `let y = sort(x) in (y[(len(y) - 1) // 2] + y[len(y) // 2]) / 2.0`")),
+    (
+        &["select", "ifelse"],
+        Hint::text("write `if c then a else b`, or `for i: if c[i] then a[i] else b[i]` for every element"),
+    ),
+    (&["reduce", "foldl", "foldr", "inject"], Hint::text("write `fold acc = init for i < n: f(acc, x[i])`")),
     (
         &["length", "size", "shape", "count"],
-        "the extent of the first axis is `len(x)`; a size in a parameter's type, such as `n` in `x: [n]f64`, is also a value",
+        Hint::text(
+            "the extent of the first axis is `len(x)`; a size in a parameter's type, such as `n` in `x: [n]f64`, is also a value",
+        ),
     ),
-    (&["zip"], "write `zip_with(f, x, y)`, or `for i: f(x[i], y[i])`"),
-    (&["vmap", "pmap"], "write `for i: f(x[i])`, or `map(f, x)`"),
-    (&["jit"], "leave `jit` out, because programs are always compiled"),
-    (&["fori_loop"], "write `fold x = init for i < n: f(i, x)`"),
-    (&["while_loop"], "write `loop x = init while p(x): f(x)`"),
-    (&["where"], "write `if c then a else b`, or `for i: if c[i] then a[i] else b[i]` for every element"),
-    (&["flatten", "ravel", "vec"], "write `reshape(a, n * m)`; `let [n, m] a = …` names the extents"),
+    (&["zip"], Hint::text("write `zip_with(f, x, y)`, or `for i: f(x[i], y[i])`")),
+    (&["vmap", "pmap"], Hint::text("write `for i: f(x[i])`, or `map(f, x)`")),
+    (&["jit"], Hint::new("leave `jit` out, because programs are always compiled", &[Suggestion::Remove])),
+    (&["fori_loop"], Hint::text("write `fold x = init for i < n: f(i, x)`")),
+    (&["while_loop"], Hint::text("write `loop x = init while p(x): f(x)`")),
+    (&["where"], Hint::text("write `if c then a else b`, or `for i: if c[i] then a[i] else b[i]` for every element")),
+    (&["flatten", "ravel", "vec"], Hint::text("write `reshape(a, n * m)`; `let [n, m] a = …` names the extents")),
     (
         &["unique"],
-        "write `let y = sort(x)`, then `for i: y[k[i]]` with `let k = filter(\\i: i == 0 || y[i - 1] != y[i], iota(len(y)))`",
+        Hint::text(
+            "write `let y = sort(x)`, then `for i: y[k[i]]` with `let k = filter(\\i: i == 0 || y[i - 1] != y[i], iota(len(y)))`",
+        ),
     ),
-    (&["fillna", "nan_to_num"], "write `for i: if x[i] == x[i] then x[i] else 0.0`, because NaN differs from itself"),
+    (
+        &["fillna", "nan_to_num"],
+        Hint::text("write `for i: if x[i] == x[i] then x[i] else 0.0`, because NaN differs from itself"),
+    ),
     (
         &["groupby", "group_by", "bincount", "segment_sum", "index_add"],
-        "for group numbers `g[i] < k`, the sums are `scatter_add((for j < k: 0.0), g, x)` and the counts are `histogram(g, k)`",
+        Hint::text(
+            "for group numbers `g[i] < k`, the sums are `scatter_add((for j < k: 0.0), g, x)` and the counts are `histogram(g, k)`",
+        ),
     ),
     (
         &["DataFrame", "data_frame", "Series"],
-        "write a table as a record of columns, `{x: [1.0, 2.0], y: [3.0, 4.0]}`; a column is `t.x`",
+        Hint::text("write a table as a record of columns, `{x: [1.0, 2.0], y: [3.0, 4.0]}`; a column is `t.x`"),
     ),
     (
         &["read_csv", "loadtxt", "genfromtxt", "read_json", "read_table", "imread"],
-        "write `let d = load(\"file.csv\")`; the report names a type that fits the file",
+        Hint::text("write `let d = load(\"file.csv\")`; the report names a type that fits the file"),
     ),
     (
         &["to_csv", "savetxt", "to_json", "savez", "imsave", "write_csv"],
-        "write `save(x, \"file.csv\")`; the file may also end in .npy, .npz, .json or .png",
+        Hint::text("write `save(x, \"file.csv\")`; the file may also end in .npy, .npz, .json or .png"),
     ),
-    (&["imshow"], "write `plot(a, \"heatmap\")`"),
+    (&["imshow"], Hint::text("write `plot(a, \"heatmap\")`")),
     (
         &["show", "figure", "subplots"],
-        "`plot(x, y)` draws immediately; `plot(x, y, file: \"figure.svg\")` draws to a file",
+        Hint::text("`plot(x, y)` draws immediately; `plot(x, y, file: \"figure.svg\")` draws to a file"),
     ),
-    (&["savefig"], "write `plot(x, y, file: \"figure.svg\")`"),
-    (&["scatter_plot", "scatterplot"], "write `plot(x, y, \"points\")`"),
-    (&["hist"], "write `plot(x, \"histogram\")`"),
-    (&["str", "repr", "to_string", "format"], "values do not convert to text: `print(\"a\", x)` prints them directly"),
+    (&["savefig"], Hint::text("write `plot(x, y, file: \"figure.svg\")`")),
+    (&["scatter_plot", "scatterplot"], Hint::text("write `plot(x, y, \"points\")`")),
+    (&["hist"], Hint::text("write `plot(x, \"histogram\")`")),
+    (
+        &["str", "repr", "to_string", "format"],
+        Hint::text("values do not convert to text: `print(\"a\", x)` prints them directly"),
+    ),
     (
         &["tensor", "array", "asarray", "ndarray", "DeviceArray"],
-        "write an array as `[1.0, 2.0]`, a matrix as `[[1.0, 2.0], [3.0, 4.0]]`",
+        Hint::text("write an array as `[1.0, 2.0]`, a matrix as `[[1.0, 2.0], [3.0, 4.0]]`"),
     ),
-    (&["gamma"], "write `exp(lgamma(x))`, for `x > 0`"),
+    (&["gamma"], Hint::text("write `exp(lgamma(x))`, for `x > 0`")),
     (
         &["transpose_", "permute", "swapaxes", "moveaxis", "rollaxis"],
-        "write the indices in the new order: `for j, i: a[i, j]`",
+        Hint::text("write the indices in the new order: `for j, i: a[i, j]`"),
     ),
-    (&["rel"], "write `rel i < n, j < m: p`"),
-    (&["maximum"], "write `max i: x[i]`, or `max(a, b)` for two values"),
-    (&["minimum"], "write `min i: x[i]`, or `min(a, b)` for two values"),
-    (&["around", "rounded"], "write `round(x)`, or `round_to(x, 2)` for two digits after the point"),
-    (&["and"], "write `&&`"),
-    (&["or"], "write `||`"),
-    (&["not"], "write `!`"),
-    (&["xor"], "write `a != b` for truth values, or `bit_xor(a, b)` for integers"),
-    (&["float", "double", "Float64", "real", "float64"], "write `f64(x)` to convert to the default real type"),
-    (&["float32", "Float32", "single"], "write `f32(x)` to convert"),
-    (&["int", "integer", "int64", "Int", "Int64", "long"], "write `i64(x)` to convert to an integer"),
-    (&["bool"], "compare a number to get a truth value: `x != 0`"),
-    (&["ln"], "the natural logarithm is `log`"),
-    (&["arcsin", "arccos", "arctan", "arctan2"], "the inverse functions are `asin`, `acos`, `atan` and `atan2`"),
-    (&["gradient", "backward", "autograd", "approx_fprime", "approx_derivative", "check_grad"], "write `grad(f)(x)`"),
-    (&["jacrev", "jacfwd"], "write `jacobian(f)(x)`"),
-    (&["stop_gradient", "detach"], "write `stop(e)`"),
-    (&["lambda", "fn", "fun", "function"], "write an anonymous function as `\\x: e`"),
-    (&["return"], "leave `return` out, because the body is the value of a definition"),
-    (&["elif", "elsif", "elseif"], "write `else if`"),
-    (&["puts", "println", "printf", "echo", "display"], "write `print(e)` at top level, or `dbg(e)` anywhere"),
-    (&["raise", "throw", "panic", "fail"], "write `error(\"text\")`"),
-    (&["infinity", "Inf", "Infinity", "INFINITY"], "write `inf`"),
-    (&["NaN", "NAN"], "write `nan`"),
-    (&["isnan", "is_nan", "isNaN"], "write `x != x`, also for a whole array, because only NaN differs from itself"),
-    (&["isinf", "is_inf", "isInf", "is_infinite"], "write `abs(x) == inf`, or `x == inf` for one sign only"),
-    (&["isfinite", "is_finite", "isFinite"], "write `abs(x) < inf`, which is false for NaN"),
-    (&["PI", "Pi", "M_PI"], "write `pi`"),
+    (&["rel"], Hint::text("write `rel i < n, j < m: p`")),
+    (&["maximum"], Hint::text("write `max i: x[i]`, or `max(a, b)` for two values")),
+    (&["minimum"], Hint::text("write `min i: x[i]`, or `min(a, b)` for two values")),
+    (&["around", "rounded"], Hint::text("write `round(x)`, or `round_to(x, 2)` for two digits after the point")),
+    (&["and"], replacement!("&&", "write `&&`")),
+    (&["or"], replacement!("||", "write `||`")),
+    (&["not"], replacement!("!", "write `!`")),
+    (&["xor"], Hint::text("write `a != b` for truth values, or `bit_xor(a, b)` for integers")),
+    (
+        &["float", "double", "Float64", "real", "float64"],
+        replacement!("f64", "write `f64(x)` to convert to the default real type"),
+    ),
+    (&["float32", "Float32", "single"], replacement!("f32", "write `f32(x)` to convert")),
+    (
+        &["int", "integer", "int64", "Int", "Int64", "long"],
+        replacement!("i64", "write `i64(x)` to convert to an integer"),
+    ),
+    (&["bool"], Hint::text("compare a number to get a truth value: `x != 0`")),
+    (&["ln"], replacement!("log", "the natural logarithm is `log`")),
+    (
+        &["arcsin", "arccos", "arctan", "arctan2"],
+        Hint::text("the inverse functions are `asin`, `acos`, `atan` and `atan2`"),
+    ),
+    (
+        &["gradient", "backward", "autograd", "approx_fprime", "approx_derivative", "check_grad"],
+        Hint::text("write `grad(f)(x)`"),
+    ),
+    (&["jacrev", "jacfwd"], Hint::text("write `jacobian(f)(x)`")),
+    (&["stop_gradient", "detach"], replacement!("stop", "write `stop(e)`")),
+    (&["lambda", "fn", "fun", "function"], Hint::text("write an anonymous function as `\\x: e`")),
+    (
+        &["return"],
+        Hint::new("leave `return` out, because the body is the value of a definition", &[Suggestion::Remove]),
+    ),
+    (&["elif", "elsif", "elseif"], replacement!("else if", "write `else if`")),
+    (
+        &["puts", "println", "printf", "echo", "display"],
+        Hint::text("write `print(e)` at top level, or `dbg(e)` anywhere"),
+    ),
+    (&["raise", "throw", "panic", "fail"], replacement!("error", "write `error(\"text\")`")),
+    (&["infinity", "Inf", "Infinity", "INFINITY"], replacement!("inf", "write `inf`")),
+    (&["NaN", "NAN"], replacement!("nan", "write `nan`")),
+    (
+        &["isnan", "is_nan", "isNaN"],
+        Hint::text("write `x != x`, also for a whole array, because only NaN differs from itself"),
+    ),
+    (
+        &["isinf", "is_inf", "isInf", "is_infinite"],
+        Hint::text("write `abs(x) == inf`, or `x == inf` for one sign only"),
+    ),
+    (&["isfinite", "is_finite", "isFinite"], Hint::text("write `abs(x) < inf`, which is false for NaN")),
+    (&["PI", "Pi", "M_PI"], replacement!("pi", "write `pi`")),
     (
         &[
             "nanmean",
@@ -332,41 +387,43 @@ const VALUE_HELPS: &[(&[&str], &str)] = &[
             "nanpercentile",
             "dropna",
         ],
-        "write `filter(\\v: v == v, x)` to remove NaN, because only NaN differs from itself",
+        Hint::text("write `filter(\\v: v == v, x)` to remove NaN, because only NaN differs from itself"),
     ),
 ];
 
 /// Types by their foreign names.
-const TYPE_HELPS: &[(&[&str], &str)] = &[
+const TYPE_HELPS: &[(&[&str], Hint)] = &[
     (
         &["float", "double", "Float", "Double", "Float64", "float64", "Real", "number", "Number", "f16", "half"],
-        "the default real is `f64`",
+        replacement!("f64", "the default real is `f64`"),
     ),
     (
         &["real"],
-        "`real` is a type class: write `a` here and `where a: real` after the result; the default real is `f64`",
+        Hint::text(
+            "`real` is a type class: write `a` here and `where a: real` after the result; the default real is `f64`",
+        ),
     ),
-    (&["num"], "`num` is a type class: write `a` here and `where a: num` after the result"),
-    (&["Float32", "float32", "single"], "the smaller real is `f32`"),
+    (&["num"], Hint::text("`num` is a type class: write `a` here and `where a: num` after the result")),
+    (&["Float32", "float32", "single"], replacement!("f32", "the smaller real is `f32`")),
     (
         &[
             "int", "integer", "Int", "Integer", "Int64", "int64", "int32", "Int32", "long", "i32", "i16", "i8", "u64",
             "u32", "u16", "u8", "usize", "isize", "size_t", "Nat", "nat",
         ],
-        "integers are `i64`",
+        replacement!("i64", "integers are `i64`"),
     ),
-    (&["Bool", "boolean", "Boolean"], "truth values are `bool`"),
-    (&["Complex", "complex"], "there are no complex numbers: use a pair `(f64, f64)`"),
+    (&["Bool", "boolean", "Boolean"], replacement!("bool", "truth values are `bool`")),
+    (&["Complex", "complex"], Hint::text("there are no complex numbers: use a pair `(f64, f64)`")),
     (
         &["str", "string", "String", "char", "text"],
-        "there is no type for text; strings exist only for effects and messages",
+        Hint::text("there is no type for text; strings exist only for effects and messages"),
     ),
     (
         &["Vec", "Vector", "vec", "vector", "List", "list", "Array", "array", "ndarray", "Tensor", "tensor"],
-        "write an array type as `[n]f64`, or `[n, m]f64` with two axes",
+        Hint::text("write an array type as `[n]f64`, or `[n, m]f64` with two axes"),
     ),
-    (&["Matrix", "matrix", "Mat"], "write a matrix type as `[n, m]f64`"),
-    (&["unit", "Unit", "void", "Void"], "the unit type is `()`"),
+    (&["Matrix", "matrix", "Mat"], Hint::text("write a matrix type as `[n, m]f64`")),
+    (&["unit", "Unit", "void", "Void"], replacement!("()", "the unit type is `()`")),
 ];
 
 /// Foreign modules whose functions need no prefix here.
@@ -414,21 +471,21 @@ const MODULE_COUNTERPARTS: &[(&[&str], &str)] = &[
 
 /// Returns the library counterpart of a foreign module.
 pub(super) fn library_counterpart(name: &str) -> Option<&'static str> {
-    find_entry(MODULE_COUNTERPARTS, name)
+    find_entry(MODULE_COUNTERPARTS, name).copied()
 }
 
-pub(super) fn find_entry(table: &[(&[&str], &'static str)], name: &str) -> Option<&'static str> {
-    table.iter().find(|(names, _)| names.contains(&name)).map(|(_, help)| *help)
+pub(super) fn find_entry<T>(table: &'static [(&[&str], T)], name: &str) -> Option<&'static T> {
+    table.iter().find(|(names, _)| names.contains(&name)).map(|(_, entry)| entry)
 }
 
-/// Returns the help for a foreign value name.
-pub fn foreign_value_help(name: &str) -> Option<String> {
+/// Returns the hint for a foreign value name.
+pub fn foreign_value_help(name: &str) -> Option<Hint> {
     let habit = || foreign_calls::find_foreign_call(foreign_calls::FOREIGN_FUNCTIONS, name).map(ForeignCall::help);
-    find_entry(VALUE_HELPS, name).map(str::to_owned).or_else(habit)
+    find_entry(VALUE_HELPS, name).cloned().or_else(|| habit().map(Hint::from))
 }
 
-/// Returns the help for a foreign type name.
-pub(super) fn foreign_type_help(name: &str) -> Option<&'static str> {
+/// Returns the hint for a foreign type name.
+pub(super) fn foreign_type_help(name: &str) -> Option<&'static Hint> {
     find_entry(TYPE_HELPS, name)
 }
 
@@ -437,20 +494,20 @@ pub(super) fn foreign_type_help(name: &str) -> Option<&'static str> {
 #[must_use]
 pub fn one_word_replacement(name: &str, is_type: bool) -> Option<&'static str> {
     let habit = foreign_calls::find_foreign_call(foreign_calls::FOREIGN_FUNCTIONS, name).filter(|_| !is_type);
-    let one = if let Some(habit) = habit {
-        habit.sole_replacement()?
+    let word = if let Some(habit) = habit {
+        // A call with one argument reduces to the function. With more arguments the order may
+        // differ, so such a call has no replacement.
+        match habit.sole_replacement()?.split_once('(') {
+            Some((word, rest)) if rest.find(')') == Some(rest.len() - 1) && !rest.contains(',') => word,
+            Some(_) => return None,
+            None => habit.sole_replacement()?,
+        }
     } else {
-        let told = if is_type { foreign_type_help(name) } else { find_entry(VALUE_HELPS, name) }?;
-        let mut code = told.split('`').skip(1).step_by(2);
-        let (one, None) = (code.next()?, code.next()) else { return None };
-        one
-    };
-    // A call with one argument reduces to the function. With more arguments the order may differ,
-    // so such a call has no replacement.
-    let word = match one.split_once('(') {
-        Some((word, rest)) if rest.find(')') == Some(rest.len() - 1) && !rest.contains(',') => word,
-        Some(_) => return None,
-        None => one,
+        let hint = if is_type { foreign_type_help(name) } else { find_entry(VALUE_HELPS, name) }?;
+        match hint.suggestions() {
+            [Suggestion::Replace(Cow::Borrowed(word))] => word,
+            _ => return None,
+        }
     };
     let is_word = Scalar::ALL.iter().any(|s| s.name() == word) || language_names().any(|name| name == word);
     let is_sign = word.chars().all(|c| c.is_ascii_punctuation());
@@ -458,23 +515,24 @@ pub fn one_word_replacement(name: &str, is_type: bool) -> Option<&'static str> {
 }
 
 /// Returns the help for `module.name` with a foreign `module`.
-pub(super) fn foreign_module_help(module: &str, name: &str, exists: impl Fn(&str) -> bool) -> Option<String> {
+pub(super) fn foreign_module_help(module: &str, name: &str, exists: impl Fn(&str) -> bool) -> Option<Hint> {
     if !is_foreign_module(module) {
         return None;
     }
     Some(if exists(name) {
-        format!("write `{name}` without a module")
+        format!("write `{name}` without a module").into()
     } else if let Some(help) = foreign_value_help(name) {
-        help
+        // The module is marked, not the name.
+        help.without_suggestions()
     } else {
-        format!("module `{module}` does not exist; `iverson doc {name}` searches the language and the library")
+        format!("module `{module}` does not exist; `iverson doc {name}` searches the language and the library").into()
     })
 }
 
 /// Returns the help for each foreign value name.
-pub fn all_value_helps() -> impl Iterator<Item = (&'static str, String)> {
-    let habits = foreign_calls::FOREIGN_FUNCTIONS.iter().map(|habit| (habit.names, habit.help()));
-    let all = VALUE_HELPS.iter().map(|(names, help)| (*names, (*help).to_owned())).chain(habits);
+pub fn all_value_helps() -> impl Iterator<Item = (&'static str, Hint)> {
+    let habits = foreign_calls::FOREIGN_FUNCTIONS.iter().map(|habit| (habit.names, Hint::from(habit.help())));
+    let all = VALUE_HELPS.iter().map(|(names, help)| (*names, help.clone())).chain(habits);
     all.filter_map(|(names, help)| Some((*names.first()?, help)))
 }
 

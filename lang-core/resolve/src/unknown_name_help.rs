@@ -7,14 +7,14 @@ use super::forms::DataFormat;
 use super::pass::Resolver;
 use super::resolved::Res;
 use super::suggest;
-use lang_base::{Code, Fix, ModuleName, Name, Span};
+use lang_base::{Code, Fix, Hint, ModuleName, Name, Span};
 use lang_syntax::ast::{Expr, ExprId, Ident};
 
 impl Resolver<'_> {
     /// Returns the help for `weather.csv` without its quotes.
-    pub(super) fn quoted_file_help(&self, stem: &Name, end: &Ident) -> Option<String> {
+    pub(super) fn quoted_file_help(&self, stem: &Name, end: &Ident) -> Option<Hint> {
         let format = DataFormat::by_name(&end.name)?;
-        Some(format!("write a file name in quotes: `\"{stem}.{}\"`", format.name()))
+        Some(format!("write a file name in quotes: `\"{stem}.{}\"`", format.name()).into())
     }
 
     /// Returns the root of a path and the names between it and the last: the root `np` and `linalg`
@@ -58,7 +58,7 @@ impl Resolver<'_> {
         let known = self.library_value_by_path(&between, &name.name);
         let help = known
             .as_ref()
-            .map(|(module, known)| self.qualified_use_help(module, known))
+            .map(|(module, known)| self.qualified_use_help(module, known).into())
             .or_else(|| self.missing_module_help(module, name).filter(|_| !self.has_only_module_help(module, name)))
             .or_else(|| between.iter().find_map(|module| self.library_module_help(module)))
             .or_else(|| self.missing_module_help(module, name));
@@ -83,11 +83,11 @@ impl Resolver<'_> {
 
     /// Returns the help for `module.name` without such an import. The module may be a library
     /// module or a foreign one.
-    pub(super) fn missing_module_help(&self, module: &Name, name: &Ident) -> Option<String> {
+    pub(super) fn missing_module_help(&self, module: &Name, name: &Ident) -> Option<Hint> {
         let imports = self.env.imports(self.module);
         let is_it = |known: &ModuleName| known == module || module_stem(known) == module.as_str();
         if let Some((alias, _)) = imports.iter().find(|(_, known)| is_it(known)) {
-            return Some(format!("`{module}` is imported as `{alias}`: write `{alias}.{}`", name.name));
+            return Some(format!("`{module}` is imported as `{alias}`: write `{alias}.{}`", name.name).into());
         }
         if self.env.library_modules().contains(module) {
             return self.library_module_help(module);
@@ -96,7 +96,8 @@ impl Resolver<'_> {
             let help = self.library_module_help(&name.name).or_else(|| self.library_value_help(&name.name));
             let habit = || suggest::foreign_value_help(&name.name);
             if let Some(help) = help.or_else(habit).or_else(|| self.library_module_help(module)) {
-                return Some(help);
+                // The module is marked, not the name.
+                return Some(help.without_suggestions());
             }
         }
         suggest::foreign_module_help(module, &name.name, |n| self.global_meaning(n).is_some())
@@ -104,16 +105,17 @@ impl Resolver<'_> {
 
     /// Returns the help for a library module with this name, or for the library counterpart of a
     /// foreign module with this name.
-    fn library_module_help(&self, name: &str) -> Option<String> {
+    fn library_module_help(&self, name: &str) -> Option<Hint> {
         let library = self.env.library_modules();
         let known = library.iter().find(|m| m.as_str() == name);
         let known =
             known.or_else(|| library.iter().find(|m| Some(m.as_str()) == suggest::library_counterpart(name)))?;
-        Some(match self.import_alias(known) {
+        let text = match self.import_alias(known) {
             Some(alias) if alias == *known => format!("the library module for this is `{known}`: write `{known}.…`"),
             Some(alias) => format!("`{known}` is imported as `{alias}`: write `{alias}.…`"),
             None => format!("`{known}` is a library module: add `import {known}`"),
-        })
+        };
+        Some(text.into())
     }
 
     /// Returns the local name of an imported module.
@@ -123,7 +125,7 @@ impl Resolver<'_> {
 
     /// Returns the help for a library value with this name, or for the library counterpart of this
     /// foreign name.
-    pub(super) fn library_value_help(&self, name: &str) -> Option<String> {
+    pub(super) fn library_value_help(&self, name: &str) -> Option<Hint> {
         let mut alike = self.env.library_values(name);
         alike.sort_by_key(|(module, _)| self.import_alias(module).is_none());
         let own = || alike.iter().find(|(_, known)| *known == name).cloned();
@@ -133,7 +135,7 @@ impl Resolver<'_> {
         };
         let by_spelling = || alike.first().cloned();
         let (module, name): (ModuleName, Name) = own().or_else(by_habit).or_else(by_spelling)?;
-        Some(self.qualified_use_help(&module, &name))
+        Some(self.qualified_use_help(&module, &name).into())
     }
 
     /// Returns the name that a library module has for a value: the same, that of its counterpart,
@@ -172,57 +174,56 @@ impl Resolver<'_> {
     }
 
     /// Returns the help for a name that a module does not define.
-    pub(super) fn missing_member_help(&self, qualifier: &Ident, module: &ModuleName, name: &Name) -> Option<String> {
+    pub(super) fn missing_member_help(&self, qualifier: &Ident, module: &ModuleName, name: &Name) -> Option<Hint> {
         if let Some(own) = self.name_by_foreign_name(module, name) {
             let condition = foreign_names::condition_suffix(&format!("{module}.{own}"));
-            return Some(format!("its name here is `{}.{own}`{condition}", qualifier.name));
+            return Some(format!("its name here is `{}.{own}`{condition}", qualifier.name).into());
         }
         if self.env.top_level_type(module, name).is_some_and(|ty| ty.module == *module) {
-            return Some(format!(
-                "`{}.{name}` is a type: create a value with a constructor or as a record",
-                qualifier.name
-            ));
+            let text =
+                format!("`{}.{name}` is a type: create a value with a constructor or as a record", qualifier.name);
+            return Some(text.into());
         }
         if self.global_meaning(name).is_some() {
-            return Some(format!("write `{name}` without a module"));
+            return Some(format!("write `{name}` without a module").into());
         }
-        let near =
-            self.env.closest_value(module, name, &|n| self.defines_value(module, n)).map(suggest::suggestion_text);
+        let near = self.env.closest_value(module, name, &|n| self.defines_value(module, n)).map(Hint::did_you_mean);
         match (suggest::foreign_value_help(name), self.library_value_help(name)) {
-            (Some(habit), Some(there)) => Some(format!("{habit}\n{there}")),
+            (Some(habit), Some(there)) => Some(habit.append("\n").append(&there)),
             (Some(help), None) | (None, Some(help)) => Some(help),
             (None, None) => near,
         }
     }
 
-    pub(super) fn undefined_value_help(&self, name: &Name) -> Option<String> {
+    pub(super) fn undefined_value_help(&self, name: &Name) -> Option<Hint> {
         if self.current_let_name.as_ref() == Some(name) {
-            return Some(format!(
+            let text = format!(
                 "a `let` cannot use its own name; write `scan {name} = init for i < n: e` for a running value, or a `def` for recursion"
-            ));
+            );
+            return Some(text.into());
         }
         if let Some(help) = self.unknown_size_help(name) {
-            return Some(help);
+            return Some(help.into());
         }
         if self.env.imported_module(self.module, name).is_some() {
-            return Some(format!("`{name}` is a module; write `{name}.…` for its definitions"));
+            return Some(format!("`{name}` is a module; write `{name}.…` for its definitions").into());
         }
         let there = |m: &ModuleName| self.env.top_level_value(m, name).is_some_and(|v| owning_item(&v).module == *m);
         if let Some(help) = self.imported_name_help(name, there) {
             return Some(help);
         }
         if let Some(help) = self.env.unnamed_extent_help(self.module, name) {
-            return Some(help);
+            return Some(help.into());
         }
         let there = self.library_module_help(name).or_else(|| self.library_value_help(name));
         match (suggest::foreign_value_help(name), there) {
             (Some(habit), None) => return Some(habit),
-            (Some(habit), Some(there)) => return Some(format!("{habit}\n{there}")),
+            (Some(habit), Some(there)) => return Some(habit.append("\n").append(&there)),
             (None, Some(there)) => return Some(there),
             (None, None) => {}
         }
         if self.env.top_level_type(self.module, name).is_some() {
-            return Some(format!("`{name}` is a type; create a value with a constructor or a literal"));
+            return Some(format!("`{name}` is a type; create a value with a constructor or a literal").into());
         }
         let near = self.env.closest_value(self.module, name, &|_| true).map(Name::from);
         let language = suggest::closest_language_name(name).map(Name::from);
@@ -230,9 +231,9 @@ impl Resolver<'_> {
     }
 
     /// Returns the help for a name in an imported module, under the local name of that module.
-    pub(super) fn imported_name_help(&self, name: &Name, there: impl Fn(&ModuleName) -> bool) -> Option<String> {
+    pub(super) fn imported_name_help(&self, name: &Name, there: impl Fn(&ModuleName) -> bool) -> Option<Hint> {
         let (alias, _) = self.env.imports(self.module).into_iter().find(|(_, module)| there(module))?;
-        Some(format!("an imported module defines it: write `{alias}.{name}`"))
+        Some(format!("an imported module defines it: write `{alias}.{name}`").into())
     }
 }
 

@@ -176,11 +176,13 @@ pub struct Refusal {
     pub message: String,
     /// The advice, if any.
     pub help: Option<String>,
+    /// Whether the reason is that a file does not exist.
+    pub is_missing_file: bool,
 }
 
 impl Refusal {
     /// Creates a refusal without advice.
     pub fn new(code: ErrorCode, message: impl Into<String>) -> Self {
-        Self { code, message: message.into(), help: None }
+        Self { code, message: message.into(), help: None, is_missing_file: false }
     }
 }

@@ -16,7 +16,7 @@ use super::db::ItemInput;
 use super::passes;
 use super::scope::{ctors, size_params};
 use super::view::ProgramView;
-use lang_base::{Code, Diagnostic, Fix, GlobalName, ModuleName, Name, Span};
+use lang_base::{Code, Diagnostic, Fact, Fix, GlobalName, ModuleName, Name, Span};
 use lang_resolve::builtin::Builtin;
 use lang_resolve::{self, Res, Resolved, SignatureNames};
 use lang_sizes::predicate::Poly;
@@ -317,9 +317,17 @@ pub(super) fn item_diagnostics(db: &dyn Database, item: ItemInput) -> Vec<Diagno
         ItemKind::Import | ItemKind::Do | ItemKind::Derivative | ItemKind::Adjoint | ItemKind::StrayText => {}
     }
     // A size of the result that no parameter determines is reported once.
-    let lone = all.iter().filter(|d| d.code == Code::E0302).filter_map(|d| item.text(db).get(d.span.range()));
-    let lone: Vec<String> = lone.map(|name| format!("`{name}`")).collect();
-    let follows = |d: &Diagnostic| lone.iter().any(|name| d.message.contains(name));
+    let lone: Vec<Name> = all
+        .iter()
+        .filter_map(|d| match (&d.fact, d.code) {
+            (Some(Fact::UnsolvedSize(name)), Code::E0302) => Some(name.clone()),
+            _ => None,
+        })
+        .collect();
+    let follows = |d: &Diagnostic| match &d.fact {
+        Some(Fact::IndexExtents { here, elsewhere, .. }) => lone.iter().any(|name| name == here || name == elsewhere),
+        _ => false,
+    };
     all.extend(checked(db, item).iter().flat_map(|c| c.diagnostics.iter().filter(|d| !follows(d)).cloned()));
     all
 }

@@ -11,7 +11,7 @@ use std::borrow::Cow;
 use unicode_normalization::{IsNormalized, UnicodeNormalization as _, is_nfc_quick};
 
 use super::token::{Sym, Word};
-use lang_base::{Code, Diagnostic, Fix, Name, Span};
+use lang_base::{Code, Diagnostic, Fix, Hint, Name, Span, Suggestion};
 
 /// The help text for comments.
 pub const COMMENT_HELP: &str = "a comment begins with `--`";
@@ -179,14 +179,12 @@ impl<'a> Lexer<'a> {
         self.is_line_empty = false;
     }
 
-    fn report(&mut self, code: Code, start: usize, message: impl Into<String>, help: &str) {
+    fn report(&mut self, code: Code, start: usize, message: impl Into<String>, help: Option<Hint>) {
         if self.out.diagnostics.len() >= MAX_DIAGNOSTICS {
             return;
         }
         let mut diagnostic = Diagnostic::new(code, self.span_from(start), message);
-        if !help.is_empty() {
-            diagnostic = diagnostic.help(help);
-        }
+        diagnostic.help = help;
         self.out.diagnostics.push(diagnostic);
     }
 
@@ -310,13 +308,18 @@ impl<'a> Lexer<'a> {
             wrong = Some(("a number must not end with `_`", "use `_` only between digits, as in `1_000`"));
         }
         if let Some((message, help)) = wrong {
-            self.report(Code::E0004, start, message, help);
+            self.report(Code::E0004, start, message, Some(Hint::text(help)));
         }
         let plain: String = text.chars().filter(|c| *c != '_').collect();
         let token = if real {
             let value = plain.trim_end_matches("e-").trim_end_matches("e+").parse().unwrap_or(0.0);
             if f64::is_infinite(value) {
-                self.report(Code::E0004, start, "the number is too large for f64", "write infinity as `inf`");
+                self.report(
+                    Code::E0004,
+                    start,
+                    "the number is too large for f64",
+                    Some("write infinity as `inf`".into()),
+                );
             }
             Token::Float(value)
         } else {
@@ -326,7 +329,7 @@ impl<'a> Lexer<'a> {
             if value.is_none() && wrong.is_none() {
                 let help =
                     "the maximum is 9223372036854775807; write a real number with a decimal point or an exponent";
-                self.report(Code::E0004, start, "the number is too large for i64", help);
+                self.report(Code::E0004, start, "the number is too large for i64", Some(Hint::text(help)));
             }
             Token::Int(value.unwrap_or(0))
         };
@@ -349,7 +352,7 @@ impl<'a> Lexer<'a> {
                     // In other languages, three quotes open a multi-line text.
                     let triple = start.checked_sub(2).and_then(|at| self.text.get(at..start)) == Some("\"\"");
                     let help = if triple { DOCSTRING_HELP } else { "a string must end on the line where it begins" };
-                    self.report(Code::E0005, start, "the string has no closing `\"`", help);
+                    self.report(Code::E0005, start, "the string has no closing `\"`", Some(Hint::text(help)));
                     return self.push(Token::Error, start);
                 }
             }
@@ -368,7 +371,7 @@ impl<'a> Lexer<'a> {
             '"' | '\\' => value.push(c),
             _ => {
                 let help = r#"the escapes are `\n`, `\t`, `\"` and `\\`"#;
-                self.report(Code::E0003, start, format!("unknown escape `\\{c}`"), help);
+                self.report(Code::E0003, start, format!("unknown escape `\\{c}`"), Some(Hint::text(help)));
                 value.push(c);
             }
         }
@@ -413,13 +416,13 @@ impl<'a> Lexer<'a> {
             (c, _) => format!("invalid character `{c}`"),
         };
         let help = match (first, single) {
-            ('~', false) => Some("write `!=` for inequality"),
-            ('@', true) => Some(
+            ('~', false) => Some(replacement("!=", "write `!=` for inequality")),
+            ('@', true) => Some(Hint::text(
                 "write a matrix product as `for i, j: (sum k: a[i, k] * b[k, j])`, a matrix-vector product as `for i: (sum j: a[i, j] * x[j])`",
-            ),
+            )),
             _ => foreign_char_help(first),
         };
-        self.report(Code::E0003, start, message, help.unwrap_or_default());
+        self.report(Code::E0003, start, message, help);
         if let ('#', Some(diagnostic)) = (first, self.out.diagnostics.last_mut()) {
             let mark = Span::new(diagnostic.span.start, diagnostic.span.start + 1);
             diagnostic.fixes.push(Fix::replace(mark, "--"));
@@ -434,7 +437,7 @@ fn is_quote(c: char) -> bool {
     matches!(c, '\'' | '‘' | '’' | '`' | '“' | '”' | '„')
 }
 
-/// Whether a token contains the character, or [`foreign_char_help`] has a help text for it.
+/// Whether a token contains the character, or [`foreign_char_help`] has a hint for it.
 fn is_recognised(c: char) -> bool {
     c.is_whitespace()
         || matches!(c, '"' | '\u{feff}')
@@ -444,16 +447,24 @@ fn is_recognised(c: char) -> bool {
         || foreign_char_help(c).is_some()
 }
 
-/// Returns the help text for a character that has a meaning in other languages.
-fn foreign_char_help(c: char) -> Option<&'static str> {
+/// Returns the hint for a character that has a meaning in other languages.
+fn foreign_char_help(c: char) -> Option<Hint> {
+    let power = |exponent| replacement(exponent, "write a power with `^`, as in `x^2`");
     match c {
-        '&' => Some("write `&&` for logical and, `bit_and` for bitwise and"),
-        '~' => Some("write `!` for logical not, `bit_not` for bitwise not"),
-        '#' => Some(COMMENT_HELP),
-        '¹' | '²' | '³' => Some("write a power with `^`, as in `x^2`"),
-        _ if is_quote(c) => Some("enclose a string in double quotes: `\"text\"`"),
+        '&' => Some(replacement("&&", "write `&&` for logical and, `bit_and` for bitwise and")),
+        '~' => Some(replacement("!", "write `!` for logical not, `bit_not` for bitwise not")),
+        '#' => Some(Hint::text(COMMENT_HELP)),
+        '¹' => Some(power("^1")),
+        '²' => Some(power("^2")),
+        '³' => Some(power("^3")),
+        _ if is_quote(c) => Some(Hint::text("enclose a string in double quotes: `\"text\"`")),
         _ => None,
     }
+}
+
+/// Returns a hint that suggests a replacement of the marked text.
+fn replacement(code: &'static str, text: &'static str) -> Hint {
+    Hint::text(text).suggest(Suggestion::Replace(code.into()))
 }
 
 /// Returns the longest symbol at the start of a text, and its length in bytes.

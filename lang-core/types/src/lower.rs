@@ -12,7 +12,7 @@ use super::limits::too_large_error;
 use super::show::{argument_count, found_count};
 use super::ty::{FunType, GenericArg, Scalar, Signature, SizeParam, SizeSource, Type, TypeClass};
 use super::type_info::{CtorInfo, ParamKind, TypeInfo, TypeInfoBody};
-use lang_base::{Code, Diagnostic, GlobalName, Name, RelatedLabel, Span};
+use lang_base::{Code, Diagnostic, Fact, GlobalName, Hint, Name, RelatedLabel, Span};
 use lang_resolve::scalar_fn::ScalarFn;
 use lang_resolve::suggest::nearest_name;
 use lang_resolve::{LocalKind, Res, Resolved, TypeRes};
@@ -160,7 +160,7 @@ impl<'a> TypeLowering<'a> {
             let names: Vec<&str> = info.params.iter().map(|p| p.0.as_str()).collect();
             let mut d = Diagnostic::new(Code::E0201, span, format!("the type `{global}` expects {wanted}, {there}"));
             if !names.is_empty() {
-                d = d.help(format!("write `{global}({})`", names.join(", ")));
+                d = d.help(Hint::write(format!("{global}({})", names.join(", "))));
             }
             self.diagnostics.push(d);
             return Type::Error;
@@ -531,10 +531,13 @@ fn unsolvable_sizes(
             Diagnostic::new(Code::E0301, span, format!("the size `{name}` cannot be inferred from the arguments"))
                 .label("it occurs only in products, in quotients, or with other uninferred sizes")
                 .help(format!("add the parameter `{name}: i64`"))
+                .fact(Fact::UnsolvedSize(name.clone()))
         } else {
-            Diagnostic::new(Code::E0302, span, format!("the size `{name}` occurs only in the result")).help(format!(
-                "add the parameter `{name}: i64`, or write `?{name}` if the size is known only at run time"
-            ))
+            Diagnostic::new(Code::E0302, span, format!("the size `{name}` occurs only in the result"))
+                .help(format!(
+                    "add the parameter `{name}: i64`, or write `?{name}` if the size is known only at run time"
+                ))
+                .fact(Fact::UnsolvedSize(name.clone()))
         });
     }
     // If one name is misspelt, its size determines nothing of the size that is meant, or nothing
@@ -545,7 +548,7 @@ fn unsolvable_sizes(
             _ => true,
         };
         if let Some(size) = misspelt.iter().find(about) {
-            d.help = Some(size.help());
+            d.help = Some(size.help().into());
             // The misspelt name is the place to edit.
             if size.span != d.span {
                 let span = std::mem::replace(&mut d.span, size.span);

@@ -197,9 +197,12 @@ fn read_value(name: &str, text: &str, engine: &mut Engine) -> Result<ReadContent
     })?;
     let shown = files::display_path(path);
     let unread = |why: Refusal| {
-        let lost = why.message.ends_with("no such file");
         let problem = Problem::new(why.code, why.message).with_file(shown.clone());
-        vec![if lost { problem.with_help("paths are relative to the current directory") } else { problem }]
+        vec![if why.is_missing_file {
+            problem.with_help("paths are relative to the current directory")
+        } else {
+            problem
+        }]
     };
     // A report about JSON shows the place in the file's text.
     let json = format == DataFormat::Json;

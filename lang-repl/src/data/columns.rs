@@ -9,7 +9,7 @@ use lang_core::types::ty::{Scalar, Type};
 use super::csv::{CellRejection, DataTable, FirstRow, ParseCell, integer_is_rounded};
 use super::element_count;
 use super::fit_file::{
-    display_name, finished_datum, fit_shape, missing_part, scalar_and_dims, warn_renamed, with_help,
+    NamedPart, display_name, finished_datum, fit_shape, missing_part, scalar_and_dims, warn_renamed, with_help,
 };
 use crate::fit::{AccessPath, Datum, FitResult, Fitter};
 use crate::interrupt;
@@ -115,7 +115,7 @@ fn columns_by_name(
     }
     let renamed = columns.iter().filter_map(|at| table.columns.get(*at));
     let renamed: Vec<(&str, &str)> = renamed.map(|c| (c.header.as_str(), c.name.as_str())).collect();
-    warn_renamed(fitter, "column", &renamed, access);
+    warn_renamed(fitter, NamedPart::Column, &renamed, access);
     Ok(columns)
 }
 
@@ -347,13 +347,13 @@ impl ReadNotes {
         };
         if let Err((row, at, text, why)) = read {
             let place = format!("line {}, {}", table.line_number(header, row), column(at));
-            let place = accesses.get(at).map_or(place.clone(), |access| access.part_phrase(&place));
+            let place = accesses.get(at).map_or(place.clone(), |access| access.table_part_phrase(&place));
             let scalar = scalars.get(at).copied().unwrap_or(Scalar::F64);
             return Err(cell_problem(fitter, table, &place, &text, why, scalar));
         }
         for (at, access) in accesses.iter().enumerate() {
             let line = |seen: &CellOccurrences| table.line_number(header, seen.first);
-            let which = access.part_phrase(&column(at));
+            let which = access.table_part_phrase(&column(at));
             match self.missing.get(at) {
                 Some(seen @ CellOccurrences { count: 1, .. }) => {
                     fitter.warn(format!("{which} has no value in line {}; it is read as NaN", line(seen)));

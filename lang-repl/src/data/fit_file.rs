@@ -150,7 +150,7 @@ fn convert_elements(
 ) -> FitResult<Store> {
     let element = |at: usize| match place(at) {
         nothing if nothing.is_empty() => access.value_phrase(),
-        place => access.part_phrase(&place),
+        place => access.array_part_phrase(&place),
     };
     let store: Store = match (from, to) {
         (FileElements::Bool(v), Scalar::Bool) => v.into(),
@@ -244,7 +244,7 @@ fn fit_archive(fitter: &mut Fitter<'_>, arrays: &[NamedArray], ty: &Type, access
     let mut archive = ArrayArchive { arrays, names, renamed: Vec::new() };
     let datum = archive.fit_parts(fitter, "", ty, access)?;
     let renamed: Vec<(&str, &str)> = archive.renamed.iter().map(|(given, name)| (*given, name.as_str())).collect();
-    warn_renamed(fitter, "array", &renamed, access);
+    warn_renamed(fitter, NamedPart::Array, &renamed, access);
     Ok(datum)
 }
 
@@ -303,11 +303,21 @@ pub(super) fn display_name(name: &str) -> String {
     start.escape_debug().to_string()
 }
 
+/// A named part of a data file.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum NamedPart {
+    Array,
+    Column,
+}
+
 /// Warns, once for all, about parts whose field name differs from the file's name.
-pub(super) fn warn_renamed(fitter: &mut Fitter<'_>, what: &str, names: &[(&str, &str)], access: &AccessPath) {
+pub(super) fn warn_renamed(fitter: &mut Fitter<'_>, part: NamedPart, names: &[(&str, &str)], access: &AccessPath) {
     let mut renamed = names.iter().filter(|(given, name)| to_nfc(given) != *name);
     let Some((given, name)) = renamed.next() else { return };
-    let first = access.part_phrase(&format!("{what} `{}`", display_name(given)));
+    let first = match part {
+        NamedPart::Array => access.array_part_phrase(&format!("array `{}`", display_name(given))),
+        NamedPart::Column => access.table_part_phrase(&format!("column `{}`", display_name(given))),
+    };
     let next = renamed
         .by_ref()
         .take(2)

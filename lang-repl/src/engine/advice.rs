@@ -64,19 +64,18 @@ impl Engine {
         if problem.code.name().starts_with("E03") { self.with_lengths(problem) } else { problem }
     }
 
-    /// Adds the known values of the lengths that the problem mentions.
+    /// Adds the known values of the lengths in the sizes that the problem prints.
     fn with_lengths(&self, mut problem: Problem) -> Problem {
-        let labels = problem.places.iter().map(|place| place.label.as_str());
-        let told = [problem.message.as_str()].into_iter().chain(labels).collect::<Vec<_>>().join("\n");
         let lengths = self.values.iter().filter(|(name, _)| types::is_length(name));
         let mut named: Vec<(usize, String)> = lengths
             .filter_map(|(name, value)| {
-                Some((told.find(name.name.as_str())?, format!("`{name}` is {}", value.as_i64()?)))
+                let position = problem.size_names.iter().position(|size| *size == name.name)?;
+                Some((position, format!("`{name}` is {}", value.as_i64()?)))
             })
             .collect();
         named.sort();
         if !named.is_empty() {
-            let named: Vec<String> = named.into_iter().map(|(_, says)| says).collect();
+            let named: Vec<String> = named.into_iter().map(|(_, text)| text).collect();
             let help = problem.help.take().map(|help| help + "\n").unwrap_or_default();
             problem.help = Some(format!("{help}here {}", named.join(" and ")));
         }

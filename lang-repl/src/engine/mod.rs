@@ -291,7 +291,8 @@ impl Engine {
     fn problem_of_diagnostic(&self, module: &ModuleName, d: &Diagnostic) -> Problem {
         let mut problem = Problem::new(d.code, d.message.clone());
         problem.severity = d.severity;
-        problem.help.clone_from(&d.help);
+        problem.help = d.help.as_ref().map(ToString::to_string);
+        problem.size_names.clone_from(&d.size_names);
         problem.places.extend(self.map_span(module, d.span, d.label.clone()));
         for label in &d.related {
             let module = label.module.as_ref().unwrap_or(module);
@@ -546,16 +547,18 @@ impl Engine {
             return;
         }
         let library = session::LIBRARY.iter().any(|(module, _)| why.item.module == *module);
+        // The running expression has a description instead of a name.
+        let is_running = !library && why.item == here.item;
         let name = match library {
             true => format!("`{}.{}`", why.item.module, why.item.name),
-            false if why.item == here.item => here.name.to_owned(),
+            false if is_running => here.name.to_owned(),
             false => format!("`{}`", why.item.name),
         };
         // The reader does not know the lines of the library, so no place is shown.
         let place = if library { None } else { self.place_in_item(&why.item, why.span, here) };
         let what = match derivative {
-            true if name.starts_with('`') => format!("derivatives of {name} are"),
-            true => format!("derivatives of a function in {name} are"),
+            true if is_running => format!("derivatives of a function in {name} are"),
+            true => format!("derivatives of {name} are"),
             false => format!("{name} is"),
         };
         let text = format!("{what} left to the interpreter, because there is {}", why.reason.phrase());

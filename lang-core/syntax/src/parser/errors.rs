@@ -16,7 +16,7 @@ use super::builder::TreeBuilder;
 use super::{fixes, hints};
 use crate::lexer::Token;
 use crate::token::{Sym, Word};
-use lang_base::{Code, Diagnostic, Fix, Span};
+use lang_base::{Code, Diagnostic, Fix, Hint, Span, Suggestion};
 
 /// A set of tokens and syntactic classes that are expected at one position.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -205,7 +205,7 @@ pub(super) fn diagnostic(error: &SyntaxError, builder: &TreeBuilder) -> Option<D
         }
     };
     if diagnostic.help.is_none() {
-        diagnostic.help = hints::help_text(error, builder);
+        diagnostic.help = hints::hint(error, builder);
     }
     diagnostic.fixes = fixes::fixes(error, builder);
     Some(diagnostic)
@@ -227,7 +227,7 @@ pub(super) fn describe_token(builder: &TreeBuilder, at: usize) -> String {
 
 fn mistake_diagnostic(slip: GrammarMistake, error: &SyntaxError, builder: &TreeBuilder) -> Option<Diagnostic> {
     let span = builder.span(error.at, error.end);
-    let one = |message: &str, help: &str| Some(Diagnostic::new(Code::E0001, span, message).help(help));
+    let one = |message: &str, help: &'static str| Some(Diagnostic::new(Code::E0001, span, message).help(help));
     match slip {
         GrammarMistake::MissingIn(start) => {
             let diagnostic = Diagnostic::new(Code::E0010, builder.span_at(error.at), "this `let` has no `in`");
@@ -265,10 +265,8 @@ fn mistake_diagnostic(slip: GrammarMistake, error: &SyntaxError, builder: &TreeB
                     _ => None,
                 })
                 .collect();
-            one(
-                "a `let` must bind exactly one pattern",
-                &format!("write `let ({}) = …`, with a tuple after the `=`", names.join(", ")),
-            )
+            let help = format!("write `let ({}) = …`, with a tuple after the `=`", names.join(", "));
+            Some(Diagnostic::new(Code::E0001, span, "a `let` must bind exactly one pattern").help(help))
         }
         GrammarMistake::BinderCall => {
             let name = |at: usize| match builder.token(at) {
@@ -278,7 +276,8 @@ fn mistake_diagnostic(slip: GrammarMistake, error: &SyntaxError, builder: &TreeB
             let help = format!("write `({} {}: …)`", name(error.at), name(error.at + 2));
             let head = Span::new(builder.span_at(error.at).start, builder.span_at(error.at + 2).start);
             let fix = Fix::replace(head, format!("({} ", name(error.at)));
-            one("parentheses must enclose the whole reduction, not its index", &help).map(|d| d.fix(fix))
+            let message = "parentheses must enclose the whole reduction, not its index";
+            Some(Diagnostic::new(Code::E0001, span, message).help(help).fix(fix))
         }
         GrammarMistake::OneElementTuple => one("a tuple cannot have exactly one element", "remove the comma"),
         GrammarMistake::UnparenthesisedParams => {
@@ -318,17 +317,18 @@ fn mistake_diagnostic(slip: GrammarMistake, error: &SyntaxError, builder: &TreeB
 fn separator_diagnostic(error: &SyntaxError, builder: &TreeBuilder) -> Diagnostic {
     let sign = (error.end > error.at).then(|| describe_token(builder, error.at));
     let (message, help) = match (builder.token(error.end), sign) {
-        (Some(Token::Keyword(word @ (Word::Let | Word::In))), Some(sign)) => {
-            (format!("unexpected separator before the `{word}` of a `let` chain"), format!("leave {sign} out"))
-        }
+        (Some(Token::Keyword(word @ (Word::Let | Word::In))), Some(sign)) => (
+            format!("unexpected separator before the `{word}` of a `let` chain"),
+            Hint::from(format!("leave {sign} out")).suggest(Suggestion::Remove),
+        ),
         (Some(Token::Name(name)), sign) => {
             let instead = sign.map_or_else(String::new, |sign| format!(" instead of {sign}"));
-            ("every binding of a chain must have its own `let`".to_owned(), format!("write `let {name} = …`{instead}"))
+            (
+                "every binding of a chain must have its own `let`".to_owned(),
+                format!("write `let {name} = …`{instead}").into(),
+            )
         }
-        _ => (
-            "every binding of a chain must have its own `let`".to_owned(),
-            "write `let x = 1 let y = 2 in …`".to_owned(),
-        ),
+        _ => ("every binding of a chain must have its own `let`".to_owned(), "write `let x = 1 let y = 2 in …`".into()),
     };
     Diagnostic::new(Code::E0001, builder.span_at(error.at), message).help(help)
 }

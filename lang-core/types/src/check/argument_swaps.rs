@@ -4,7 +4,7 @@
 //! The search covers two arguments that fit in each other's place, and sizes whose names resemble
 //! another's.
 
-use super::super::lower::{MisspeltSize, misspelt_sizes};
+use super::super::lower::misspelt_sizes;
 use super::super::tree::{Callee, TypedExpr as Typed, TypedId};
 use super::super::ty::{Signature, SizeSource};
 use super::super::unify::has_meta;
@@ -104,15 +104,13 @@ impl TypeChecker<'_> {
             // The consequences of the call are within it or after it.
             let follows = |d: &&mut Diagnostic| SIZE_CODES.contains(&d.code) && d.span.end >= start;
             if let Some(d) = self.diagnostics.iter_mut().filter(follows).min_by_key(|d| d.span.start) {
-                d.help = Some(help);
+                d.help = Some(help.into());
             }
         }
         let misspelt = misspelt_sizes(self.tree, self.resolved);
         for d in self.diagnostics.iter_mut().filter(|d| SIZE_CODES.contains(&d.code)) {
-            let told =
-                |size: &&MisspeltSize| [&d.message, &d.label].into_iter().any(|text| mentions_name(text, &size.name));
-            if let Some(size) = misspelt.iter().find(told) {
-                d.help = Some(size.help());
+            if let Some(size) = misspelt.iter().find(|size| d.size_names.contains(&size.name)) {
+                d.help = Some(size.help().into());
             }
         }
     }
@@ -138,10 +136,4 @@ impl TypeChecker<'_> {
 /// Returns whether a size is negative or decreases as another grows.
 fn is_decreasing(p: &Poly) -> bool {
     p.as_constant().is_some_and(|c| c < 0) || p.terms().iter().any(|(m, c)| !m.is_empty() && *c < 0)
-}
-
-/// Returns whether the message contains the name within backquotes.
-fn mentions_name(text: &str, name: &str) -> bool {
-    let is_part = |c: char| c.is_alphanumeric() || c == '_' || c == '\'';
-    text.split('`').skip(1).step_by(2).any(|quoted| quoted.split(|c| !is_part(c)).any(|word| word == name))
 }

@@ -5,6 +5,8 @@ use super::super::tree::{TypedExpr as Typed, TypedId};
 use super::super::ty::{Signature, Type};
 use super::super::unify::{Mismatch, SizeGoals, SizeOrigin, has_meta};
 use super::TypeChecker;
+use super::mismatch::size_mismatch;
+use super::size_names::names_in_sizes;
 use lang_base::{Code, Diagnostic, GlobalName, Span};
 use lang_sizes::predicate::{Atom, Poly};
 use lang_syntax::ast::{Expr, ExprId};
@@ -170,7 +172,10 @@ impl<'a> TypeChecker<'a> {
         args: &[ArgSource],
     ) -> Diagnostic {
         let Mismatch::Size(found, wanted) = m else { return d };
-        d = d.label(format!("the size `{found}` does not match the expected `{wanted}`"));
+        d = d
+            .label(format!("the size `{found}` does not match the expected `{wanted}`"))
+            .fact(size_mismatch(found, wanted))
+            .size_names(names_in_sizes([found, wanted]));
         let sizes = |t: &Type| {
             let mut sizes = Vec::new();
             t.visit(&mut |_| {}, &mut |p| sizes.push(p.clone()));
@@ -210,7 +215,7 @@ impl<'a> TypeChecker<'a> {
         };
         let clash = unknowns.iter().any(is_own);
         if named.to_string() != wanted.to_string() || clash {
-            d = d.label(match clash {
+            d = d.size_names(names_in_sizes([&named])).label(match clash {
                 true => format!(
                     "the size `{found}` does not match the expected `{wanted}`, which the signature writes as `{named}`"
                 ),

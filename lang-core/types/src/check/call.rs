@@ -12,6 +12,7 @@ use super::super::unify::SizeOrigin;
 use super::TypeChecker;
 use super::arguments::ArgSource;
 use super::extents::{find_axis, has_extent, hidden_extent_reason};
+use super::size_names::names_in_sizes;
 use lang_base::{Code, Diagnostic, Fix, GlobalName, Name, Span};
 use lang_resolve::Res;
 use lang_resolve::builtin::Builtin;
@@ -307,7 +308,8 @@ impl<'a> TypeChecker<'a> {
                                 at,
                                 format!("the argument is `{}`, but the other arguments require `{}`", given, solved),
                             )
-                            .label(format!("for {}", what(k))),
+                            .label(format!("for {}", what(k)))
+                            .size_names(names_in_sizes([&given, &solved])),
                         ),
                         Err(_) => {}
                     }

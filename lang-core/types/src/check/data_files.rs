@@ -6,7 +6,7 @@
 use super::super::tree::{TypedExpr as Typed, TypedForm, TypedId};
 use super::super::ty::{Scalar, Type};
 use super::TypeChecker;
-use lang_base::{Code, Diagnostic, Fix, FixPiece, Span};
+use lang_base::{Code, Diagnostic, Fix, FixPiece, Hint, Span};
 use lang_resolve::forms::{DataFormat, LoadOption};
 use lang_resolve::suggest;
 use lang_sizes::predicate::Poly;
@@ -81,13 +81,13 @@ impl TypeChecker<'_> {
             self.infer(value, None);
             let names = || LoadOption::ALL.iter().map(|o| o.name());
             let near = match name.name.as_str() {
-                "sep" | "delimiter" | "delim" => Some("did you mean `separator`?".to_owned()),
-                "na_values" | "na" | "nan" | "null" => Some("did you mean `missing`?".to_owned()),
-                "comments" => Some("did you mean `comment`?".to_owned()),
+                "sep" | "delimiter" | "delim" => Some(Hint::did_you_mean("separator")),
+                "na_values" | "na" | "nan" | "null" => Some(Hint::did_you_mean("missing")),
+                "comments" => Some(Hint::did_you_mean("comment")),
                 _ => suggest::did_you_mean(&name.name, names()),
             };
             let all: Vec<String> = names().map(|n| format!("`{n}:`")).collect();
-            let help = near.unwrap_or_else(|| format!("the options are {}", super::and_list(&all)));
+            let help = near.unwrap_or_else(|| format!("the options are {}", super::and_list(&all)).into());
             self.report(wrong(format!("`load` has no argument `{}:`", name.name)).help(help));
             return None;
         };

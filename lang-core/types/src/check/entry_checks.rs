@@ -60,7 +60,10 @@ impl TypeChecker<'_> {
             return d;
         }
         let values = format!("here {}", super::and_list(&known));
-        let help = d.help.as_ref().map_or_else(|| values.clone(), |help| format!("{help}\n{values}"));
+        let help = match d.help.clone() {
+            Some(help) => help.append("\n").append(&values),
+            None => values.into(),
+        };
         d.help(help)
     }
 

@@ -7,7 +7,7 @@ use super::super::tree::{Instantiation, TypedExpr as Typed, TypedId, TypedLambda
 use super::super::ty::{FunType, Scalar, Signature, SizeSource, Type, TypeClass};
 use super::TypeChecker;
 use super::scope::ScopeKind;
-use lang_base::{Code, Diagnostic, Fix, Name, RealConst, Span};
+use lang_base::{Code, Diagnostic, Fix, Hint, Name, RealConst, Span};
 use lang_resolve::Res;
 use lang_resolve::foreign_calls::{self, SourceArgument};
 use lang_resolve::forms::Const;
@@ -268,7 +268,7 @@ impl TypeChecker<'_> {
                         format!("there is no field `{}` here; the fields are {}", field.name, super::and_list(&names)),
                     );
                     if let Some(near) = near.filter(|n| strsim::jaro(n, &field.name) > 0.7) {
-                        d = d.help(format!("did you mean `{near}`?"));
+                        d = d.help(Hint::did_you_mean(near.as_str()));
                     }
                     d = self.explain_hidden_module(d, base, field);
                     self.report(d);

@@ -16,9 +16,10 @@ use super::super::type_info::TypeInfoBody;
 use super::super::unify::{SizeOrigin, has_meta};
 use super::TypeChecker;
 use super::item::CheckedItem;
-use super::mismatch::two_extents_diagnostic;
+use super::mismatch::{size_mismatch, two_extents_diagnostic};
 use super::scope::{FactClaim, Obligation, ScopeKind};
-use lang_base::{Code, Diagnostic, Fix, Name, RealConst, RelatedLabel, Span};
+use super::size_names::{names_in_sizes, names_in_types};
+use lang_base::{Code, Diagnostic, Fact, Fix, Name, RealConst, RelatedLabel, Span};
 use lang_resolve::TypeRes;
 use lang_sizes::predicate::prove::FactSet;
 use lang_sizes::predicate::{Atom, LocalId, Poly};
@@ -195,7 +196,9 @@ impl TypeChecker<'_> {
                         } else {
                             d.help(format!("indices run from 0 to `{}`", n.add_constant(-1)))
                         };
-                        d = d.fix(Fix::replace(span, n.add_constant(-1).to_string()));
+                        d = d
+                            .fix(Fix::replace(span, n.add_constant(-1).to_string()))
+                            .size_names(names_in_sizes([&i, &n]));
                         self.report(self.add_constant_values(d, &[&i, &n]));
                     } else {
                         self.check_loop_ends(&context.facts, scope, &i, &n, span);
@@ -217,7 +220,8 @@ impl TypeChecker<'_> {
                                 span,
                                 format!("the slice `{a}..{b}` never fits an axis of extent `{n}`"),
                             )
-                            .help("a slice `a..b` needs 0 <= a <= b <= extent; `b` is exclusive"),
+                            .help("a slice `a..b` needs 0 <= a <= b <= extent; `b` is exclusive")
+                            .size_names(names_in_sizes([&a, &b, &n])),
                         );
                     }
                 }
@@ -235,7 +239,8 @@ impl TypeChecker<'_> {
                                 span,
                                 format!("this range has the extent `{n}`, which is always negative"),
                             )
-                            .help("an extent must not be negative"),
+                            .help("an extent must not be negative")
+                            .size_names(names_in_sizes([&n])),
                         );
                     } else if n.as_constant().is_some_and(|c| c >= 1 << 47) {
                         self.report(
@@ -339,12 +344,19 @@ impl TypeChecker<'_> {
         if holds {
             return;
         }
+        let sizes = match &wanted {
+            SizeConstraint::Equal(w) => vec![&found, w],
+            SizeConstraint::ValidExtent => vec![&found],
+        };
+        let diagnostic = || {
+            let mut d = Diagnostic::new(code, check.span, message).label(label);
+            if let SizeConstraint::Equal(w) = &wanted {
+                d = d.fact(size_mismatch(&found, w));
+            }
+            d.size_names(names_in_sizes(sizes.iter().copied()))
+        };
         if fails && !context.facts.is_contradictory() {
-            let d = Diagnostic::new(code, check.span, message).label(label);
-            let sizes = match &wanted {
-                SizeConstraint::Equal(w) => vec![&found, w],
-                SizeConstraint::ValidExtent => vec![&found],
-            };
+            let d = diagnostic();
             self.report(self.add_constant_values(d, &sizes));
             return;
         }
@@ -355,7 +367,7 @@ impl TypeChecker<'_> {
             open
         };
         if open(&found) || matches!(&wanted, SizeConstraint::Equal(w) if open(w)) {
-            let d = Diagnostic::new(code, check.span, message).label(label);
+            let d = diagnostic();
             self.report(d.help("the size depends on an argument of a function value, which is not known here"));
             return;
         }
@@ -405,7 +417,8 @@ impl TypeChecker<'_> {
                 SizeOrigin::Index(name) => self.report_no_extent(&name, span),
                 SizeOrigin::Param(size, of) => self.report(
                     Diagnostic::new(Code::E0301, span, format!("the size `{size}` of `{of}` cannot be inferred here"))
-                        .help("write the type of the argument or of the result, so that its extents are known"),
+                        .help("write the type of the argument or of the result, so that its extents are known")
+                        .size_names([size]),
                 ),
                 SizeOrigin::Other => self.report(
                     Diagnostic::new(Code::E0301, span, "an extent of this array is not known")
@@ -456,7 +469,8 @@ impl TypeChecker<'_> {
                     bare.span,
                     format!("the extent `{inside}` of the index `{name}` {message}"),
                 )
-                .help(format!("bind the array first, `let x = …`, or write the range: `{name} < …`")),
+                .help(format!("bind the array first, `let x = …`, or write the range: `{name} < …`"))
+                .size_names([inside]),
             );
         }
         told
@@ -495,6 +509,8 @@ impl TypeChecker<'_> {
                 )
                 .related(place, "it becomes known here")
                 .help("move it before the branch, or return it from a definition whose result has an extent `?k`")
+                .size_names([name])
+                .size_names(names_in_types([&t]))
             };
             self.report(d);
         }
@@ -547,12 +563,14 @@ impl TypeChecker<'_> {
                             .help("use `match e { … }` with an arm for every case"),
                     );
                 } else {
+                    let uncovered = result.missing.iter().filter(|m| *m != "_").cloned().collect();
                     self.report(
                         Diagnostic::new(
                             Code::E0400,
                             c.span,
                             format!("this `match` has no arm for {}", super::and_list(&missing)),
                         )
+                        .fact(Fact::MissingPatterns(uncovered))
                         .help(match result.missing.first().map(String::as_str) {
                             Some("_") | None => "add `_: …` for the remaining values".to_owned(),
                             Some(first) => format!("add `{first}: …`, or `_: …` for the remaining values"),

@@ -8,7 +8,7 @@ use super::super::tree::{
 use super::super::ty::{Scalar, Type, TypeClass};
 use super::TypeChecker;
 use super::scope::Obligation;
-use lang_base::{Code, Diagnostic, Fix, Name, Span};
+use lang_base::{Code, Diagnostic, Fix, Hint, Name, Span};
 use lang_resolve::Res;
 use lang_sizes::predicate::{Atom, Poly};
 use lang_syntax::ast::{Expr, ExprId, Subscript, UpdateTarget, WithUpdate};
@@ -56,7 +56,7 @@ impl TypeChecker<'_> {
         };
         match self.diagnostics.iter_mut().find(|d| d.code == Code::E0209 && d.span == at) {
             Some(told) => {
-                told.help = Some(help);
+                told.help = Some(help.into());
                 None
             }
             None => Some(help),
@@ -165,7 +165,7 @@ impl TypeChecker<'_> {
             _ if k == 0 => {
                 let message = format!("this has type `{whole}`, but only arrays have elements");
                 let mut d = Diagnostic::new(Code::E0203, at, message);
-                d.help = self.text_subscript_help(at, by).filter(|_| matches!(rest, Type::Record(_)));
+                d.help = self.text_subscript_help(at, by).filter(|_| matches!(rest, Type::Record(_))).map(Hint::from);
                 d
             }
             _ => {

@@ -9,7 +9,7 @@ use super::super::tree::{TypedBody, TypedExpr as Typed, TypedId, TypedPattern as
 use super::super::ty::{Scalar, Signature, SizeParam, SizeSource, Type};
 use super::TypeChecker;
 use super::extents::length_expr;
-use lang_base::{Code, Diagnostic, GlobalName, ModuleName, Name, Span};
+use lang_base::{Code, Diagnostic, Fact, GlobalName, ModuleName, Name, Span};
 use lang_resolve::{LocalDecl, LocalKind, Resolved, TypeRes, ValueRef};
 use lang_sizes::predicate::{Atom, LocalId, Poly};
 use lang_syntax::ast::{Item, Pat, PatId, Tree};
@@ -195,12 +195,11 @@ pub fn item_signature(
 ) -> (Option<Signature>, Vec<Diagnostic>) {
     let Some(mut written) = lower_signature(tree, resolved, env) else { return (None, Vec::new()) };
     for d in &mut written.diagnostics {
-        let name = d.message.split('`').nth(1).unwrap_or_default();
-        if matches!(d.code, Code::E0301 | Code::E0302)
+        if let Some(Fact::UnsolvedSize(name)) = &d.fact
             && matches!(env.top_level_value(module, name), Some(ValueRef::Let(_)))
-            && let Some(help) = &mut d.help
         {
-            help.push_str(&format!("; a size in a signature is separate from the top-level `let {name}`"));
+            let remark = format!("; a size in a signature is separate from the top-level `let {name}`");
+            d.help = d.help.take().map(|help| help.append(&remark));
         }
     }
     let mut signature = written.signature;

@@ -76,23 +76,18 @@ impl TypeChecker<'_> {
         let mut degrees = DegreeAnalysis { checker: self, locals: locals.collect() };
         let Some((at, degree)) = degrees.find_nonlinear(root, adjoint) else { return };
         let span = self.node_span(at);
-        let (one, of) = if adjoint { ("cotangent", "cotangents") } else { ("tangent", "tangents") };
+        let (one, several) = if adjoint { ("cotangent", "cotangents") } else { ("tangent", "tangents") };
+        let (noun, are) = if tangents.len() == 1 { (one, "is") } else { (several, "are") };
         let names: Vec<String> = tangents.iter().map(|(_, name)| format!("`{name}`")).collect();
         let names = super::and_list(&names);
         let first = tangents.first().map_or("dx", |(_, name)| name.as_str());
         let d = if degree == Constant {
             let message =
-                format!("this part of the rule of `{name}` contains no {one}, so it is not 0 where {names} is 0");
-            Diagnostic::new(
-                Code::E0219,
-                span,
-                if tangents.len() == 1 { message } else { message.replace(" is 0", " are 0") },
-            )
-            .label(format!("no {one} here"))
+                format!("this part of the rule of `{name}` contains no {one}, so it is not 0 where {names} {are} 0");
+            Diagnostic::new(Code::E0219, span, message).label(format!("no {one} here"))
         } else {
-            let message = format!("the rule of `{name}` is not linear in the {of} {names}");
-            Diagnostic::new(Code::E0219, span, if tangents.len() == 1 { message.replace(of, one) } else { message })
-                .label("this is not a multiple of a tangent")
+            let message = format!("the rule of `{name}` is not linear in the {noun} {names}");
+            Diagnostic::new(Code::E0219, span, message).label("this is not a multiple of a tangent")
         };
         self.report(
             d.help(format!("every term must have one {one} as a factor, like `2 * x * {first}` in the rule of `x^2`")),

@@ -4,7 +4,8 @@ use super::super::tree::{TypedExpr as Typed, TypedId};
 use super::super::ty::{Scalar, Type, TypeClass};
 use super::super::unify::{MetaTable, Mismatch};
 use super::TypeChecker;
-use lang_base::{Code, Diagnostic, Fix, Name, Span};
+use super::size_names::{names_in_sizes, names_in_types};
+use lang_base::{Code, Diagnostic, Fact, Fix, Name, Span};
 use lang_sizes::predicate::Poly;
 use lang_syntax::ops::BinderKind;
 
@@ -43,7 +44,7 @@ impl TypeChecker<'_> {
         if matches!(d.code, Code::E0200 | Code::E0300)
             && let Some(help) = self.mismatch_help(node, &found, &wanted)
         {
-            d.help = Some(help);
+            d.help = Some(help.into());
         }
         let too_many = self.metas.zonk(&found).split_array().0.len() > self.metas.zonk(&wanted).split_array().0.len();
         Some(match self.find_unindexed_array(node).filter(|_| too_many) {
@@ -151,7 +152,9 @@ impl TypeChecker<'_> {
         let other_rank = found.split_array().0.len() != wanted.split_array().0.len();
         Some(match m {
             Mismatch::Size(f, w) => Diagnostic::new(Code::E0300, span, types)
-                .label(format!("the size `{f}` does not match the expected `{w}`")),
+                .label(format!("the size `{f}` does not match the expected `{w}`"))
+                .fact(size_mismatch(f, w))
+                .size_names(names_in_types([&found, &wanted])),
             // A number literal is in a position that expects no number.
             Mismatch::Class(t, class)
                 if matches!(found, Type::Meta(_))
@@ -165,7 +168,9 @@ impl TypeChecker<'_> {
                 let message = format!(
                     "the type `{found}` depends on an argument, but one type for all arguments is expected{subject}"
                 );
-                Diagnostic::new(Code::E0310, span, message).help("apply the function where its argument is known")
+                Diagnostic::new(Code::E0310, span, message)
+                    .help("apply the function where its argument is known")
+                    .size_names(names_in_types([&found]))
             }
             Mismatch::Infinite => {
                 Diagnostic::new(Code::E0216, span, format!("a value of type `{found}` would contain itself"))
@@ -321,12 +326,21 @@ pub(super) fn two_extents_diagnostic(name: &Name, span: Span, n: &Poly, m: &Poly
     if n.to_string() == m.to_string() {
         let message = format!("the index `{name}` runs over two axes, whose extents `{m}` may differ");
         return Diagnostic::new(Code::E0304, span, message)
-            .help("every evaluation opens a new extent `?k`: bind the value once, `let x = … in …`, and index `x`");
+            .help("every evaluation opens a new extent `?k`: bind the value once, `let x = … in …`, and index `x`")
+            .size_names(names_in_sizes([m]));
     }
     let message = format!("the index `{name}` runs over an axis of extent `{m}` here, and of extent `{n}` elsewhere");
-    Diagnostic::new(Code::E0304, span, message).help(format!(
-        "check the order of the indices; a range, `{name} < {n}`, leaves the other access to a run-time check"
-    ))
+    Diagnostic::new(Code::E0304, span, message)
+        .help(format!(
+            "check the order of the indices; a range, `{name} < {n}`, leaves the other access to a run-time check"
+        ))
+        .fact(Fact::IndexExtents { index: name.clone(), here: m.to_string(), elsewhere: n.to_string() })
+        .size_names(names_in_sizes([m, n]))
+}
+
+/// Returns the fact that a size differs from the expected one.
+pub(super) fn size_mismatch(found: &Poly, expected: &Poly) -> Fact {
+    Fact::SizeMismatch { found: found.to_string(), expected: expected.to_string() }
 }
 
 /// Returns the fix that wraps an expression in a conversion such as `f64(…)`.

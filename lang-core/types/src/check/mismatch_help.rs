@@ -6,7 +6,8 @@ use super::super::tree::{TypedExpr as Typed, TypedId};
 use super::super::ty::{FunType, Scalar, Type};
 use super::TypeChecker;
 use super::mismatch::types_differ;
-use lang_base::{Code, Diagnostic, Name, Span};
+use super::size_names::names_in_types;
+use lang_base::{Code, Diagnostic, Hint, Name, Span};
 use lang_resolve::{LocalKind, suggest, vocabulary};
 use lang_sizes::predicate::LocalId;
 use lang_syntax::ast::{Expr, ExprId, Ident, Subscript};
@@ -131,7 +132,7 @@ impl TypeChecker<'_> {
     }
 
     /// Returns help for a field access on an array.
-    pub(super) fn array_field_help(&self, base: Span, array: &Type, field: &str) -> Option<String> {
+    pub(super) fn array_field_help(&self, base: Span, array: &Type, field: &str) -> Option<Hint> {
         let x = self.name_expr_at(base).cloned().unwrap_or_else(|| "x".into());
         let (dims, element) = array.split_array();
         if let Type::Record(fields) = element
@@ -139,10 +140,10 @@ impl TypeChecker<'_> {
         {
             let indices: Vec<&str> = ["i", "j", "k", "l"].into_iter().take(dims.len()).collect();
             let indices = indices.join(", ");
-            return Some(format!("for every element, write `for {indices}: {x}[{indices}].{field}`"));
+            return Some(format!("for every element, write `for {indices}: {x}[{indices}].{field}`").into());
         }
         let axes: Vec<&str> = ["n", "m", "k", "l"].into_iter().take(dims.len()).collect();
-        Some(match field {
+        let text = match field {
             "shape" | "size" | "length" | "len" => format!(
                 "the extent of the first axis is `len({x})`; `let [{}] y = {x} in …` names {}",
                 axes.join(", "),
@@ -153,8 +154,10 @@ impl TypeChecker<'_> {
             _ if !vocabulary::describe(field).is_empty() => {
                 format!("write a function before its arguments: `{field}({x}, …)`")
             }
-            _ => return suggest::foreign_value_help(field),
-        })
+            // The field is marked, not the whole access.
+            _ => return suggest::foreign_value_help(field).map(Hint::without_suggestions),
+        };
+        Some(text.into())
     }
 
     /// Extends the diagnostic for a missing field. A module may be meant that has the name of the
@@ -230,7 +233,9 @@ impl TypeChecker<'_> {
             Code::E0305,
             at,
             format!("this array would be ragged: an extent in `{t}` depends on `{name}`"),
-        );
+        )
+        .size_names(names_in_types([t]))
+        .size_names([name.clone()]);
         match is_index {
             true => d
                 .related(place, format!("`{name}` is bound here, inside the array"))

@@ -32,6 +32,7 @@ mod ops;
 mod pattern;
 mod plot;
 mod scope;
+mod size_names;
 mod special_form;
 mod tail;
 

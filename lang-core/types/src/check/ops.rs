@@ -7,8 +7,9 @@ use super::super::tree::{SizeCheck, SizeConstraint, TypedExpr as Typed, TypedId}
 use super::super::ty::{Scalar, Type, TypeClass};
 use super::super::unify::{Mismatch, SizeGoals};
 use super::scope::{Obligation, ScopeKind};
+use super::size_names::{names_in_sizes, names_in_types};
 use super::{DeferredLift, TypeChecker};
-use lang_base::{Code, Diagnostic, Fix, Span};
+use lang_base::{Code, Diagnostic, Fix, Hint, Span, Suggestion};
 use lang_resolve::scalar_fn::{ScalarDomain, ScalarFn};
 use lang_sizes::predicate::Poly;
 use lang_syntax::ast::{Expr, ExprId};
@@ -479,6 +480,19 @@ impl TypeChecker<'_> {
         let shown: Vec<String> = types.iter().map(|t| format!("`{}`", self.metas.with_defaults(t))).collect();
         let odd =
             types.iter().find(|t| !matches!(t.split_array().1, Type::Scalar(_) | Type::Meta(_) | Type::Param(..)));
+        // Suggests the conversion of each operand whose type is known.
+        let conversions = |hint: Hint, functions: &[&str]| {
+            let known = operands.iter().zip(&types).filter(|(_, t)| !matches!(t, Type::Meta(_)));
+            let spans: Vec<Span> = known.map(|(n, _)| self.node_span(*n)).rev().collect();
+            let wraps = functions.iter().flat_map(|function| {
+                spans.iter().map(move |operand| Suggestion::Wrap {
+                    operand: *operand,
+                    before: format!("{function}("),
+                    after: ")".to_owned(),
+                })
+            });
+            wraps.fold(hint, Hint::suggest)
+        };
         let mut d = match (m, odd) {
             (_, Some(t)) => {
                 let d = Diagnostic::new(
@@ -504,7 +518,9 @@ impl TypeChecker<'_> {
                 span,
                 format!("{what} needs equal shapes, but these are {}", super::and_list(&shown)),
             )
-            .label(format!("`{a}` and `{b}` differ")),
+            .label(format!("`{a}` and `{b}` differ"))
+            .size_names(names_in_types(&types))
+            .size_names(names_in_sizes([a, b])),
             (Mismatch::Class(Type::Scalar(Scalar::I64), TypeClass::Real), _)
                 if what == "`/`" && types.iter().all(|t| !self.metas.is_real_literal(t.split_array().1)) =>
             {
@@ -518,9 +534,10 @@ impl TypeChecker<'_> {
                     false => ("a real number and an integer", "second"),
                 };
                 let message = format!("{what} needs operands of the same type, but these are {these}");
-                let help =
-                    format!("convert the {which} with `f64(…)`, because integers do not convert to reals implicitly");
-                Diagnostic::new(Code::E0206, span, message).help(help)
+                let help = Hint::from(format!(
+                    "convert the {which} with `f64(…)`, because integers do not convert to reals implicitly"
+                ));
+                Diagnostic::new(Code::E0206, span, message).help(conversions(help, &["f64"]))
             }
             (Mismatch::Class(t, class), _) => return self.report_class_error(&t.clone(), *class, span),
             (Mismatch::Scalars(..), _) => {
@@ -536,13 +553,16 @@ impl TypeChecker<'_> {
                     Some(k) => {
                         let other =
                             types.iter().map(|t| self.metas.with_defaults(t.split_array().1)).find(|t| *t != Type::I64);
-                        d.help(format!(
-                            "convert the {} with `{}(…)`, because integers do not convert to reals implicitly",
+                        let to = other.map(|t| t.to_string()).unwrap_or_default();
+                        let help = Hint::from(format!(
+                            "convert the {} with `{to}(…)`, because integers do not convert to reals implicitly",
                             if k == 0 { "first" } else { "second" },
-                            other.map(|t| t.to_string()).unwrap_or_default(),
-                        ))
+                        ));
+                        d.help(conversions(help, &[&to]))
                     }
-                    None => d.help("convert one of them with `f64(…)` or `f32(…)`"),
+                    None => {
+                        d.help(conversions("convert one of them with `f64(…)` or `f32(…)`".into(), &["f64", "f32"]))
+                    }
                 };
                 d
             }
@@ -551,7 +571,8 @@ impl TypeChecker<'_> {
                 span,
                 format!("{what} needs equal shapes, but these are {}", super::and_list(&shown)),
             )
-            .help("write the indices, as in `for i, j: a[i, j] + b[j]`, because only scalars are broadcast"),
+            .help("write the indices, as in `for i, j: a[i, j] + b[j]`, because only scalars are broadcast")
+            .size_names(names_in_types(&types)),
         };
         if operands.len() > 1 {
             let known = operands.iter().zip(&types).zip(shown).filter(|((_, t), _)| !matches!(t, Type::Meta(_)));

@@ -9,7 +9,8 @@ use super::super::tree::{PlotGroup, PlotSpec, TypedExpr as Typed, TypedForm, Typ
 use super::super::ty::{Scalar, Type};
 use super::super::unify::Mismatch;
 use super::TypeChecker;
-use lang_base::{Code, Diagnostic, Name, Span};
+use super::size_names::names_in_sizes;
+use lang_base::{Code, Diagnostic, Hint, Name, Span};
 use lang_resolve::forms::{AXIS_SCALES, PlotKind, PlotOption};
 use lang_resolve::suggest;
 use lang_sizes::predicate::Poly;
@@ -165,18 +166,18 @@ impl TypeChecker<'_> {
         }
         let names = || PlotKind::ALL.iter().map(|k| k.name());
         let near = match word.to_lowercase().as_str() {
-            "hist" => Some("did you mean `histogram`?".to_owned()),
-            "dots" | "point" | "markers" | "scatterplot" => Some("did you mean `points`?".to_owned()),
-            "heat map" | "heat" | "imagesc" | "pcolor" => Some("did you mean `heatmap`?".to_owned()),
-            "imshow" | "img" => Some("did you mean `image`?".to_owned()),
-            "barplot" | "column" | "columns" => Some("did you mean `bars`?".to_owned()),
+            "hist" => Some(Hint::did_you_mean("histogram")),
+            "dots" | "point" | "markers" | "scatterplot" => Some(Hint::did_you_mean("points")),
+            "heat map" | "heat" | "imagesc" | "pcolor" => Some(Hint::did_you_mean("heatmap")),
+            "imshow" | "img" => Some(Hint::did_you_mean("image")),
+            "barplot" | "column" | "columns" => Some(Hint::did_you_mean("bars")),
             _ => suggest::did_you_mean(word, names()),
         };
         let all: Vec<String> = names().map(|n| format!("\"{n}\"")).collect();
         let help =
             format!("the kinds are {}; write a label after a colon, `\"line: the label\"`", super::and_list(&all));
         let d = Diagnostic::new(Code::E0218, at, format!("`{word}` is not a kind of plot"));
-        self.report(d.help(near.unwrap_or(help)));
+        self.report(d.help(near.unwrap_or_else(|| help.into())));
         Err(ErrorReported)
     }
 
@@ -251,7 +252,8 @@ impl TypeChecker<'_> {
                 let message = "data of one group must have the same length";
                 let d = Diagnostic::new(Code::E0300, here, message)
                     .label(format!("this has length `{found}`"))
-                    .related(there, format!("this has length `{wanted}`"));
+                    .related(there, format!("this has length `{wanted}`"))
+                    .size_names(names_in_sizes([&found]));
                 self.report(d);
                 return Err(ErrorReported);
             }
@@ -288,13 +290,13 @@ impl TypeChecker<'_> {
             let names = || PlotOption::ALL.iter().map(|o| o.name());
             let near = match name.name.as_str() {
                 "label" | "legend" => {
-                    Some("write a label after its data: `plot(x, y, \"line: the label\")`".to_owned())
+                    Some(Hint::text("write a label after its data: `plot(x, y, \"line: the label\")`"))
                 }
-                "out" | "save" | "path" => Some("did you mean `file`?".to_owned()),
+                "out" | "save" | "path" => Some(Hint::did_you_mean("file")),
                 _ => suggest::did_you_mean(&name.name, names()),
             };
             let all: Vec<String> = names().map(|n| format!("`{n}:`")).collect();
-            let help = near.unwrap_or_else(|| format!("the options are {}", super::and_list(&all)));
+            let help = near.unwrap_or_else(|| format!("the options are {}", super::and_list(&all)).into());
             self.report(wrong(format!("`plot` has no argument `{}:`", name.name)).help(help));
             return Err(ErrorReported);
         };
@@ -331,7 +333,7 @@ impl TypeChecker<'_> {
         {
             let near = suggest::did_you_mean(text, AXIS_SCALES);
             let d = Diagnostic::new(Code::E0218, self.expr_span(value), format!("`{text}` is not an axis scale"));
-            self.report(d.help(near.unwrap_or_else(|| "write \"linear\" or \"log\"".to_owned())));
+            self.report(d.help(near.unwrap_or_else(|| "write \"linear\" or \"log\"".into())));
             return Err(ErrorReported);
         }
         if let (PlotOption::File, Expr::Str(text)) = (option, &self.tree.exprs[value].kind) {

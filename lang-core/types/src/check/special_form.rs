@@ -7,6 +7,7 @@ use super::super::ty::{Scalar, Type, TypeClass};
 use super::super::unify::SizeOrigin;
 use super::TypeChecker;
 use super::derive::jacobian_type;
+use super::size_names::names_in_sizes;
 use lang_base::{Code, Diagnostic, Name, Span};
 use lang_resolve::Res;
 use lang_resolve::forms::Form;
@@ -164,7 +165,8 @@ impl TypeChecker<'_> {
         {
             self.report(
                 Diagnostic::new(Code::E0300, span, "`reshape` keeps the number of elements")
-                    .label(format!("the array has `{a}` elements, but the new shape has `{b}`")),
+                    .label(format!("the array has `{a}` elements, but the new shape has `{b}`"))
+                    .size_names(names_in_sizes([&a, &b])),
             );
         }
         if let Some(last) = nodes.last_mut() {

@@ -15,7 +15,7 @@ use super::errors::{ExpectedSet, SyntaxError};
 use crate::lexer::{COMMENT_HELP, DOCSTRING_HELP, SpannedToken, Token};
 use crate::ops::BinderKind;
 use crate::token::{Sym, Word};
-use lang_base::{Code, Diagnostic, Fix, Span};
+use lang_base::{Code, Diagnostic, Fix, Hint, Span, Suggestion};
 
 /// Returns a specific diagnostic instead of "expected, found".
 pub(super) fn specific_diagnostic(error: &SyntaxError, builder: &TreeBuilder) -> Option<Diagnostic> {
@@ -26,18 +26,23 @@ pub(super) fn specific_diagnostic(error: &SyntaxError, builder: &TreeBuilder) ->
     recognisers::RECOGNISERS.iter().find_map(|slip| slip(&a))
 }
 
-/// Returns the help text for an error.
-pub(super) fn help_text(error: &SyntaxError, builder: &TreeBuilder) -> Option<String> {
+/// Returns the hint for an error.
+pub(super) fn hint(error: &SyntaxError, builder: &TreeBuilder) -> Option<Hint> {
     let a = TokenContext::new(error, builder);
-    let habit = || foreign_notation::FORMS.iter().find(|(fits, _)| fits(&a)).and_then(|(_, help)| some_text(help));
+    let habit = || foreign_notation::FORMS.iter().find(|(fits, _)| fits(&a)).map(|(_, help)| help.clone());
     reserved_word_help(&a)
         .or_else(|| array_reduction_help(&a))
         .or_else(habit)
         .or_else(|| [form_help, type_help, structure_help].iter().find_map(|hints| hints(&a)))
 }
 
-fn some_text(text: &str) -> Option<String> {
-    Some(text.to_owned())
+fn some_text(text: &'static str) -> Option<Hint> {
+    Some(Hint::text(text))
+}
+
+/// Returns a hint that suggests a missing symbol.
+fn missing_symbol(symbol: &'static str, text: &'static str) -> Option<Hint> {
+    Some(Hint::text(text).suggest(Suggestion::Expect(symbol)))
 }
 
 /// Returns whether a line in column 0 follows the item but does not begin one.
@@ -49,13 +54,13 @@ fn is_stray_line(a: &TokenContext) -> bool {
 }
 
 /// Help for a reserved word in the position of a name.
-fn reserved_word_help(a: &TokenContext) -> Option<String> {
+fn reserved_word_help(a: &TokenContext) -> Option<Hint> {
     let Some(TokenClass::Keyword(word)) = a.current else { return None };
     let names = [ExpectedSet::NAME, ExpectedSet::PATTERN];
     names
         .iter()
         .any(|set| a.expected.contains(*set))
-        .then(|| format!("`{word}` is a reserved word; choose another name"))
+        .then(|| format!("`{word}` is a reserved word; choose another name").into())
 }
 
 /// Returns whether the error is a reduction over a whole array (`sum y`). Further lines cannot
@@ -65,7 +70,7 @@ pub(super) fn reduces_array(error: &SyntaxError, builder: &TreeBuilder) -> bool 
 }
 
 /// Help for a reduction with an array in place of its index variable: `sum y`.
-fn array_reduction_help(a: &TokenContext) -> Option<String> {
+fn array_reduction_help(a: &TokenContext) -> Option<Hint> {
     let Some(TokenClass::Binder(binder)) = a.kind_before(2) else { return None };
     let word = binder.keyword();
     let reduction = !matches!(binder, BinderKind::For | BinderKind::Rel);
@@ -77,13 +82,16 @@ fn array_reduction_help(a: &TokenContext) -> Option<String> {
     if matches!(array, "i" | "j" | "k") {
         return None;
     }
-    Some(format!(
-        "`{array}` is an index variable here; to reduce the elements of an array, write `{word} i: {array}[i]`"
-    ))
+    Some(
+        format!(
+            "`{array}` is an index variable here; to reduce the elements of an array, write `{word} i: {array}[i]`"
+        )
+        .into(),
+    )
 }
 
 /// Help for incomplete forms of the language.
-fn form_help(a: &TokenContext) -> Option<String> {
+fn form_help(a: &TokenContext) -> Option<Hint> {
     if a.expects_keyword(Word::Then) {
         return some_text("write a conditional as `if c then a else b`")
             .filter(|_| !a.is_sym(Sym::Assign))
@@ -98,14 +106,14 @@ fn form_help(a: &TokenContext) -> Option<String> {
         && let Some(Token::Name(name)) = a.callee_token()
         && BinderKind::ALL.iter().any(|b| b.keyword() == name)
     {
-        return Some(format!("remove the parentheses around the index variables: `{name} i < n: e`"));
+        return Some(format!("remove the parentheses around the index variables: `{name} i < n: e`").into());
     }
     if a.is_sym(Sym::Colon)
         && let Some(open) = a.opener()
         && let (Some(name), Some(index)) = (open.checked_sub(1).and_then(|b| a.name_at(b)), a.name_at(open + 1))
         && BinderKind::ALL.iter().any(|b| b.keyword() == name)
     {
-        return Some(format!("enclose the whole reduction in parentheses: `({name} {index} < n: …)`"));
+        return Some(format!("enclose the whole reduction in parentheses: `({name} {index} < n: …)`").into());
     }
     if a.is_sym(Sym::Colon)
         && a.expects_operator()
@@ -118,7 +126,7 @@ fn form_help(a: &TokenContext) -> Option<String> {
         return some_text("write a rule as `derivative f(x; dx) = …` or `adjoint f(x; dy) = …`");
     }
     if a.is_sym(Sym::Eq) && a.expects_sym(Sym::Assign) {
-        return some_text("bind a name with a single `=`");
+        return missing_symbol("=", "bind a name with a single `=`");
     }
     if a.is_sym(Sym::Assign) && a.follows_sym(Sym::RBracket) && a.expected.contains(ExpectedSet::PATTERN) {
         return some_text(
@@ -132,7 +140,7 @@ fn form_help(a: &TokenContext) -> Option<String> {
 }
 
 /// Help for an unexpected `=`.
-fn equality_help(a: &TokenContext) -> Option<String> {
+fn equality_help(a: &TokenContext) -> Option<Hint> {
     if a.kind_before(2) == Some(TokenClass::Keyword(Word::Where)) {
         return some_text("constrain a type parameter to numbers with `where a: num` or `where a: real`");
     }
@@ -143,21 +151,24 @@ fn equality_help(a: &TokenContext) -> Option<String> {
         return some_text("a parameter cannot have a default; every call must pass all arguments");
     }
     if a.expects_sym(Sym::RParen) {
-        return some_text("write `==` for equality, `name: e` for a named argument");
+        return missing_symbol("==", "write `==` for equality, `name: e` for a named argument");
     }
-    a.expects_operator().then(|| "write `==` for equality".to_owned())
+    missing_symbol("==", "write `==` for equality").filter(|_| a.expects_operator())
 }
 
 /// Help for types and heads of items.
-fn type_help(a: &TokenContext) -> Option<String> {
+fn type_help(a: &TokenContext) -> Option<Hint> {
     let def = a.first_kind() == Some(TokenClass::Keyword(Word::Def));
     if def && a.expects_sym(Sym::LParen) && a.at == 2 {
         return match a.current {
             Some(TokenClass::Sym(Sym::Assign)) => {
                 let name = a.name_before(1).unwrap_or("x");
-                Some(format!(
-                    "write a constant as `let {name} = …`, a function without parameters as `def {name}() = …`"
-                ))
+                Some(
+                    format!(
+                        "write a constant as `let {name} = …`, a function without parameters as `def {name}() = …`"
+                    )
+                    .into(),
+                )
             }
             Some(TokenClass::Sym(Sym::Lt | Sym::LBracket)) => {
                 some_text("types and sizes need no declaration; write their names where you use them")
@@ -185,7 +196,7 @@ fn type_help(a: &TokenContext) -> Option<String> {
         );
     }
     if def && a.expects_sym(Sym::Assign) && a.is_sym(Sym::LBrace) {
-        return some_text("write the body after `=`, without braces");
+        return missing_symbol("=", "write the body after `=`, without braces");
     }
     if a.expects_sym(Sym::PlusAssign) {
         return some_text("write an update as `x with [i] = e`, a pattern match as `match e { p: a, q: b }`");
@@ -195,13 +206,13 @@ fn type_help(a: &TokenContext) -> Option<String> {
             at if a.builder.kind(at) == Some(TokenClass::Keyword(Word::Let)) => {
                 some_text("bind a name with `let x = e`")
             }
-            0 if def => some_text("write the body of a definition after `=`"),
-            _ => some_text("write the definition after `=`"),
+            0 if def => missing_symbol("=", "write the body of a definition after `=`"),
+            _ => missing_symbol("=", "write the definition after `=`"),
         };
     }
     if a.first_kind() == Some(TokenClass::Keyword(Word::Type)) && a.expected.contains(ExpectedSet::END) {
         return match a.current {
-            Some(TokenClass::Sym(Sym::Comma)) => some_text("separate the constructors of a type with `|`"),
+            Some(TokenClass::Sym(Sym::Comma)) => missing_symbol("|", "separate the constructors of a type with `|`"),
             Some(TokenClass::Sym(Sym::LBrace)) => {
                 some_text("write a record type as `{x: f64}`, without a name before it")
             }
@@ -222,13 +233,13 @@ fn type_help(a: &TokenContext) -> Option<String> {
 }
 
 /// Help for missing commas, operators and items.
-fn structure_help(a: &TokenContext) -> Option<String> {
+fn structure_help(a: &TokenContext) -> Option<Hint> {
     let starts = a.current.is_some_and(TokenClass::starts_expr);
     let operand = a
         .previous
         .is_some_and(|k| k.is_closer() || matches!(k, TokenClass::Name | TokenClass::Int | TokenClass::Float));
     if a.expects_sym(Sym::Colon) && starts {
-        return some_text("is a `:` missing?");
+        return missing_symbol(":", "is a `:` missing?");
     }
     if !(a.expects_operator() && starts && operand) {
         return None;
@@ -239,10 +250,10 @@ fn structure_help(a: &TokenContext) -> Option<String> {
         _ if next => some_text(STATEMENTS),
         _ if a.expects_sym(Sym::Comma) => some_text("is a comma missing?"),
         (Some(TokenClass::Name), Some(TokenClass::Str)) => {
-            Some(format!("write a call with parentheses: `{}(\"…\")`", a.name_before(1).unwrap_or("f")))
+            Some(format!("write a call with parentheses: `{}(\"…\")`", a.name_before(1).unwrap_or("f")).into())
         }
         (Some(TokenClass::Int | TokenClass::Float), Some(TokenClass::Name)) => {
-            some_text("write a product with `*`, as in `2 * x`")
+            missing_symbol("*", "write a product with `*`, as in `2 * x`")
         }
         (Some(TokenClass::Name), Some(TokenClass::Name | TokenClass::Int | TokenClass::Float)) => {
             some_text("write a call as `f(x)`, a product as `a * b`")

@@ -7,7 +7,7 @@ use crate::lexer::Token;
 use crate::parser::brackets::TokenClass;
 use crate::parser::errors::ExpectedSet;
 use crate::token::{Sym, Word};
-use lang_base::Diagnostic;
+use lang_base::{Diagnostic, Hint, Suggestion};
 
 /// A recogniser of one mistake.
 type Recogniser = fn(&TokenContext) -> Option<Diagnostic>;
@@ -57,11 +57,11 @@ fn body_colon(a: &TokenContext) -> Option<Diagnostic> {
         return None;
     }
     let typed = (a.at..a.builder.kinds().len()).any(|at| a.builder.kind(at) == Some(TokenClass::Sym(Sym::Assign)));
-    let (message, help) = match typed && a.expects_sym(Sym::Arrow) {
-        true => ("expected `->`, found `:`", "write the result type after `->`"),
-        false => ("expected `=`, found `:`", "write the body of a definition after `=`"),
+    let (message, help, symbol) = match typed && a.expects_sym(Sym::Arrow) {
+        true => ("expected `->`, found `:`", "write the result type after `->`", "->"),
+        false => ("expected `=`, found `:`", "write the body of a definition after `=`", "="),
     };
-    Some(a.diagnostic_at(a.at, a.at + 1, message, help))
+    Some(a.diagnostic_at(a.at, a.at + 1, message, Hint::text(help).suggest(Suggestion::Expect(symbol))))
 }
 
 /// `fold i < n: e`, `loop x > 1: e`: no carry.
@@ -173,7 +173,7 @@ fn unknown_reduction(a: &TokenContext) -> Option<Diagnostic> {
     let known = REDUCTIONS.iter().find(|(names, _)| names.contains(&name));
     let help = known.map_or(
         "the reductions are `sum`, `prod`, `max`, `min`, `argmax`, `argmin`, `any` and `all`; `for i: …` builds an array",
-        |(_, help)| help,
+        |(_, help)| *help,
     );
     Some(a.diagnostic_at(a.at - 1, a.at, format!("unknown reduction `{name}`"), help))
 }

@@ -5,7 +5,7 @@ use crate::parser::brackets::TokenClass;
 use crate::parser::builder::TreeBuilder;
 use crate::parser::errors::{ExpectedSet, SyntaxError};
 use crate::token::{Sym, Word};
-use lang_base::{Code, Diagnostic};
+use lang_base::{Code, Diagnostic, Hint};
 
 /// The tokens around an error.
 pub(super) struct TokenContext<'a> {
@@ -152,7 +152,7 @@ impl<'a> TokenContext<'a> {
         from: usize,
         to: usize,
         message: impl Into<String>,
-        help: impl Into<String>,
+        help: impl Into<Hint>,
     ) -> Diagnostic {
         Diagnostic::new(Code::E0001, self.builder.span(from, to), message).help(help)
     }

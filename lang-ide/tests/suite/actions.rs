@@ -166,7 +166,7 @@ fn brackets_without_their_partners_are_mended() {
           in sum i: y[i]
         == Close `(` with `)` (preferred)
         def f(x: f64) -> f64 = x
-        == Leave `)` out (preferred)
+        == Remove `)` (preferred)
         def f(x: f64) -> f64 = x
     "#]]
     .assert_eq(&out);
@@ -250,26 +250,23 @@ fn what_a_help_says_to_write_is_written() {
         def last_of_some(x: [9]f64) -> f64 = x[1..4][2]
         == Change `=` to `==` (preferred)
         def z(x: f64) -> f64 = if x == 0 then 1.0 else x
-        == Put `*` in (preferred)
+        == Insert `*` (preferred)
         def z(x: f64) -> f64 = x * x + 2 * x - 1
-        == Put `=` in (preferred)
+        == Insert `=` (preferred)
         def z(x: f64) -> f64 = -x + 1
-        == Put `=` in (preferred)
+        == Insert `=` (preferred)
         def z(x: f64) -> f64 = x * 2
-        == Put `:` in (preferred)
+        == Insert `:` (preferred)
         def z(x: [n]f64) -> f64 = sum i < n: x[i]
-        == Put `:` in (preferred)
+        == Insert `:` (preferred)
         def z(x: f64) -> {a: f64, b: f64} = {a: x, b: -x}
         == Change `:` to `=` (preferred)
         def z(x: f64) -> f64 = x * 2
         == Change `:` to `->` (preferred)
         def z(x: f64) -> f64 = x
-        == Leave `return` out (preferred)
+        == Remove `return` (preferred)
         def z(x: f64) -> f64 = x
-        == Change `#` to `--`
-        -- twice
-        def z(x: f64) -> f64 = x * 2
-        == Start the comment with `--`
+        == Change `#` to `--` (preferred)
         -- twice
         def z(x: f64) -> f64 = x * 2
         == Change `and` to `&&` (preferred)
@@ -281,9 +278,9 @@ fn what_a_help_says_to_write_is_written() {
         def z(p: P) -> f64 = p.mean * 2
         == Add 2 arms (preferred)
         type Shape = Circle(f64) | Box(f64, f64) | Point
-        def z(s: Shape) -> f64 = match s { Circle(r): r, Box(_, _): error("not written yet"), Point: error("not written yet") }
+        def z(s: Shape) -> f64 = match s { Circle(r): r, Box(_, _): error("not implemented"), Point: error("not implemented") }
         == Add an arm for `(true, true)` (preferred)
-        def z(o: (bool, bool)) -> f64 = match o { (true, false): 1.0, (false, _): 2.0, (true, true): error("not written yet") }
+        def z(o: (bool, bool)) -> f64 = match o { (true, false): 1.0, (false, _): 2.0, (true, true): error("not implemented") }
     "#]].assert_eq(&out);
 }
 

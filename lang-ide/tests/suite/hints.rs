@@ -17,7 +17,7 @@ fn hints_tell_what_is_inferred() {
         text.insert_str(hint.at as usize, &format!("⟨{}⟩", hint.text));
     }
     expect![[r#"
-        def conv(x: [n]f64, w: [m]f64) -> [n - m + 1]f64 =⟨work 2·n·m − 2·m² − n + 3·m − 1 · ∇ in 6 cases⟩
+        def conv(x: [n]f64, w: [m]f64) -> [n - m + 1]f64 =⟨work 2·n·m − 2·m² − n + 3·m − 1 · ∇ 6 cases⟩
           for i⟨ < n - m + 1⟩: sum j⟨ < m⟩: x[i + j] * w[j]
 
         def spread(x: [n]f64) -> f64 =⟨work 4·n − 1 · ∇ 6·n⟩

@@ -22,7 +22,7 @@ fn lenses_tell_costs() {
         out += &format!("{}: {text}\n", lens.def);
     }
     expect![[r#"
-        conv: work 2·n·m − 2·m² − n + 3·m − 1 · ∇ in 6 cases · ≤ 2× proved
+        conv: work 2·n·m − 2·m² − n + 3·m − 1 · ∇ 6 cases · ≤ 2× proved
         conv: adjoint
         conv: forward
         conv: ssa
@@ -267,7 +267,7 @@ fn views_tell_where_their_lines_come_from() {
 
         adjoint + io ≤ 2 · (primal + io), proved for all sizes
 
-        where the work is
+        work by location
           n − 1  total(x)
             ← total(x)
           1      total(x) / f64(n)
@@ -387,7 +387,7 @@ def xent(z: [k]f64, t: [k]f64) -> f64 = -(sum i: t[i] * (z[i] - lse(z)))
         * (z[i]: work in the adjoint 2·k
         lse(z)): work 4·k
         sum i: t: work 7·k − 1
-        sum i: t: work in the adjoint not determined by sizes
+        sum i: t: work in the adjoint not by sizes alone
     "#]]
     .assert_eq(&out);
 }

@@ -111,52 +111,52 @@ def chosen(y: [n]f64, k: [m]i64, v: [m]f64) -> [n]f64 = fold y = y for j < m: if
         each_shown(program, &[("added", false), ("added", true), ("rows", false), ("total", false), ("chosen", true)]);
     expect![[r#"
         added:
-        kernel given X1[m], X2[m]; makes X5[n]
+        kernel reads X1[m], X2[m]; writes X5[n]
           after checks 0
           X5[_] = 0.0
-          for i < m, in chunks, X5 joined:  -- m times
+          for i < m, in chunks, X5 reduced:  -- m times
             X4[i] = X2[i]
             at j = X1[i] if < n:
               X5[j] += X4[i]
-        kernel given X0[n], X5[n]; makes X3[n]
+        kernel reads X0[n], X5[n]; writes X3[n]
           for i < n, in chunks:  -- n times
             X3[i] = X0[i] + X5[i]
 
         added, adjoint:
-        kernel given X1[m], X2[m], X4[n]; makes X6[m], X9[n]
+        kernel reads X1[m], X2[m], X4[n]; writes X6[m], X9[n]
           after checks 1, 0
           X9[_] = 0.0
-          for i < m, in chunks, X9 joined:  -- m times
+          for i < m, in chunks, X9 reduced:  -- m times
             X8[i] = X2[i]
             at j = X1[i] if < n:
               X9[j] += X8[i]
             X10[i] = X4[X1[m - i - 1]]
             X6[i] = X10[i]
-        kernel given X0[n], X4[n], X9[n]; makes X3[n], X5[n]
+        kernel reads X0[n], X4[n], X9[n]; writes X3[n], X5[n]
           for i < n, in chunks:  -- n times
             X3[i] = X0[i] + X9[i]
             X5[i] = X4[i]
-        kernel given X6[m]; makes X7[m]
+        kernel reads X6[m]; writes X7[m]
           for i < m, in chunks:  -- m times
             X7[i] = X6[m - i - 1]
 
         rows:
-        kernel given X1[m], X2[m, d]; makes X5[n, d]
+        kernel reads X1[m], X2[m, d]; writes X5[n, d]
           after checks 0
           X5[_, _] = 0.0
-          for i < m, in chunks, X5 joined:  -- m times
+          for i < m, in chunks, X5 reduced:  -- m times
             for j < d:  -- d * m times
               X4[i, j] = X2[i, j]
               at k = X1[i] if < n:
                 X5[k, j] += X4[i, j]
-        kernel given X0[n, d], X5[n, d]; makes X3[n, d]
+        kernel reads X0[n, d], X5[n, d]; writes X3[n, d]
           for i < n, in chunks:  -- n times
             for j < d:  -- n * d times
               X3[i, j] = X0[i, j] + X5[i, j]
 
         total:
         X3 is 0.0
-        kernel given X1[m], X2[m]; makes X5, X10[n]
+        kernel reads X1[m], X2[m]; writes X5, X10[n]
           after checks 0
           X6 = X3
           X10[_] = 0.0
@@ -168,7 +168,7 @@ def chosen(y: [n]f64, k: [m]i64, v: [m]f64) -> [n]f64 = fold y = y for j < m: if
             at j = X1[i] if < n:
               X10[j] += X8[i]
           X5 = X6
-        kernel given X0[n], X10[n]; makes X4[n]
+        kernel reads X0[n], X10[n]; writes X4[n]
           for i < n, in chunks:  -- n times
             X4[i] = X0[i] + X10[i]
 
@@ -178,7 +178,7 @@ def chosen(y: [n]f64, k: [m]i64, v: [m]f64) -> [n]f64 = fold y = y for j < m: if
         X12 is true
         X16 is zero
         X9 = true
-        kernel given X0[n], X1[m], X2[m]; makes X3[n], X5[m], X10
+        kernel reads X0[n], X1[m], X2[m]; writes X3[n], X5[m], X10
           for i < n, in chunks:  -- n times
             X3[i] = X0[i]
           X10 = X9
@@ -194,7 +194,7 @@ def chosen(y: [n]f64, k: [m]i64, v: [m]f64) -> [n]f64 = fold y = y for j < m: if
               X15 = X12
             X10 = X15
         checks 0
-        kernel given X1[m], X4[n], X5[m]; makes X6[n], X7[m]
+        kernel reads X1[m], X4[n], X5[m]; writes X6[n], X7[m]
           after checks 1
           for i < n, in chunks:  -- n times
             X6[i] = X4[i]
@@ -204,7 +204,7 @@ def chosen(y: [n]f64, k: [m]i64, v: [m]f64) -> [n]f64 = fold y = y for j < m: if
             if X5[m - i - 1]:
               at j = X1[m - i - 1] if < n:
                 X6[j] = X16
-        kernel given X7[m]; makes X8[m]
+        kernel reads X7[m]; writes X8[m]
           for i < m, in chunks:  -- m times
             X8[i] = X7[m - i - 1]
 
@@ -234,7 +234,7 @@ def both(at: [n]i64) -> (i64, i64) = (fold k = 0 for t < n: at[k], fold k = 0 fo
         X22 is 1e-9
         X25 is 1000000000.0
         X27 is true
-        kernel given X0[n]; makes X10[n]
+        kernel reads X0[n]; writes X10[n]
           for i < n, in chunks:  -- n times
             X2[i] = X1 - X0[i]
             X3[i] = abs(X2[i])
@@ -267,7 +267,7 @@ def both(at: [n]i64) -> (i64, i64) = (fold k = 0 for t < n: at[k], fold k = 0 fo
         X12 is zero
         X14 is index X13[i0]
         X1 = 1.0
-        kernel given X0[n]; makes X9[n]
+        kernel reads X0[n]; writes X9[n]
           for i < n, in chunks:  -- n times
             X2[i] = X1 - X0[i]
             X3[i] = abs(X2[i])
@@ -283,7 +283,7 @@ def both(at: [n]i64) -> (i64, i64) = (fold k = 0 for t < n: at[k], fold k = 0 fo
           Y10 is 1e-9
           Y13 is 1000000000.0
           Y15 is true
-          kernel given Y0, Y2; makes Y4, Y6, Y16
+          kernel reads Y0, Y2; writes Y4, Y6, Y16
             Y4 = /(Y0, Y2)
             Y5 = Y2 + Y4
             Y6 = Y3 * Y5
@@ -308,7 +308,7 @@ def both(at: [n]i64) -> (i64, i64) = (fold k = 0 for t < n: at[k], fold k = 0 fo
           Y3 = carried x_adj = X11[j0] then Y9
           Y4 = carried a_adj = X12 then Y10
           Y2 is 0.5
-          kernel given Y0, Y1, Y3, Y4; makes Y9, Y10
+          kernel reads Y0, Y1, Y3, Y4; writes Y9, Y10
             Y5 = Y2 * Y3
             Y6 = /(Y5, Y0)
             Y7 = -Y1 * Y5
@@ -324,7 +324,7 @@ def both(at: [n]i64) -> (i64, i64) = (fold k = 0 for t < n: at[k], fold k = 0 fo
         X11 is 0.5
         X13 is 2
         X16 is 1.0
-        kernel given X0[n, m]; makes X6[n, m]; within X8[m]
+        kernel reads X0[n, m]; writes X6[n, m]; temporaries X8[m]
           for i < n, in chunks, X8 private to each thread:  -- n times
             X3[i] = 0.0
             for j < m:  -- n * m times
@@ -336,7 +336,7 @@ def both(at: [n]i64) -> (i64, i64) = (fold k = 0 for t < n: at[k], fold k = 0 fo
               X8[i, j] = X0[i, j]
             for j while X7[i]:
               X15[i, j] = 0.0
-              for k < m:  -- m times an iteration
+              for k < m:  -- m times per iteration
                 X12[i, j, k] = X8[i, k] * X11
                 X14[i, j, k] = ^(X12[i, j, k], X13)
                 X15[i, j] += X14[i, j, k]
@@ -356,10 +356,10 @@ def both(at: [n]i64) -> (i64, i64) = (fold k = 0 for t < n: at[k], fold k = 0 fo
         X19 is true
         X21 is true
         X1 = 0
-        kernel makes X2
+        kernel writes X2
           if X1 < n:
             X2 = X1
-        kernel given X0[n], X2; makes X9, X11
+        kernel reads X0[n], X2; writes X9, X11
           after checks 0
           X4 = [X1 < n] * >(X0[X2], X3)
           X6 = [X1 < n && X4] * X5
@@ -377,7 +377,7 @@ def both(at: [n]i64) -> (i64, i64) = (fold k = 0 for t < n: at[k], fold k = 0 fo
             X11 = X16[i]
             X12 = X22[i]
           X9 = X12
-        kernel given X11; makes X7
+        kernel reads X11; writes X7
           after checks 1
           X7 = X11
 
@@ -386,7 +386,7 @@ def both(at: [n]i64) -> (i64, i64) = (fold k = 0 for t < n: at[k], fold k = 0 fo
         X4 is true
         X11 is true
         X1 = 0
-        kernel given X0[n]; makes X5, X6
+        kernel reads X0[n]; writes X5, X6
           X6 = X1
           X7 = X4
           for i < n, in order:  -- n times
@@ -397,7 +397,7 @@ def both(at: [n]i64) -> (i64, i64) = (fold k = 0 for t < n: at[k], fold k = 0 fo
             X6 = X10[i]
             X7 = X12[i]
           X5 = X7
-        kernel given X6; makes X2
+        kernel reads X6; writes X2
           after checks 0
           X2 = X6
         L0 = loop j0 < n with n {  -- n times
@@ -405,7 +405,7 @@ def both(at: [n]i64) -> (i64, i64) = (fold k = 0 for t < n: at[k], fold k = 0 fo
           Y1 = carried k = X1 then Y3
           Y4 is true
           Y11 is true
-          kernel given Y0[n], Y1; makes Y5, Y6
+          kernel reads Y0[n], Y1; writes Y5, Y6
             Y6 = Y1
             Y7 = Y4
             for i < n, in order:  -- n times
@@ -416,10 +416,10 @@ def both(at: [n]i64) -> (i64, i64) = (fold k = 0 for t < n: at[k], fold k = 0 fo
               Y6 = Y10[i]
               Y7 = Y12[i]
             Y5 = Y7
-          kernel given Y6; makes Y2
+          kernel reads Y6; writes Y2
             after checks 1
             Y2 = Y6
-          kernel given Y0[n], Y2; makes Y3
+          kernel reads Y0[n], Y2; writes Y3
             after checks 0
             Y3 = Y0[Y2]
         }
@@ -446,7 +446,7 @@ def either(x: [n]f64, y: [m]f64) -> f64 = if n < m then (sum i: exp(x[i])) else 
     }
     expect![[r#"
         line:
-        kernel given X0[2], X1[n]; makes X6[n]
+        kernel reads X0[2], X1[n]; writes X6[n]
           for i < n, in chunks:  -- n times
             X2[i] = X0[0] * X1[i]
             X3[i] = exp(X2[i])
@@ -457,7 +457,7 @@ def either(x: [n]f64, y: [m]f64) -> f64 = if n < m then (sum i: exp(x[i])) else 
         slopes:
         where 1 < n:
 
-        kernel given X0[2], X1[n]; makes X19[n, 2]
+        kernel reads X0[2], X1[n]; writes X19[n, 2]
           for i < n, in chunks:  -- n times
             X3[i] = X0[0] * X1[i]
             X4[i] = exp(X3[i])
@@ -480,7 +480,7 @@ def either(x: [n]f64, y: [m]f64) -> f64 = if n < m then (sum i: exp(x[i])) else 
         where n <= 1:
 
         X2 is 1.0
-        kernel given X0[2], X1[n]; makes X5[n], X9[n], X11[n], X12[n]
+        kernel reads X0[2], X1[n]; writes X5[n], X9[n], X11[n], X12[n]
           for i < n, in chunks:  -- n times
             X4[i] = X0[0] * X1[i]
             X5[i] = exp(X4[i])
@@ -491,7 +491,7 @@ def either(x: [n]f64, y: [m]f64) -> f64 = if n < m then (sum i: exp(x[i])) else 
             X10[i] = -X8[i]
             X11[i] = /(X10[i], X5[i])
             X12[i] = cos(X6[i])
-        kernel given X0[2], X1[n], X5[n], X9[n], X11[n], X12[n]; makes X19[n, 2]
+        kernel reads X0[2], X1[n], X5[n], X9[n], X11[n], X12[n]; writes X19[n, 2]
           for i < n, in chunks:  -- n times
             X14[i] = 0.0
             X18[i] = 0.0
@@ -509,18 +509,18 @@ def either(x: [n]f64, y: [m]f64) -> f64 = if n < m then (sum i: exp(x[i])) else 
         where m <= n:
 
         X4 is 2
-        kernel given X1[m]; makes X7
+        kernel reads X1[m]; writes X7
           X6 = 0.0
-          for i < m, in chunks, X6 joined:  -- m times
+          for i < m, in chunks, X6 reduced:  -- m times
             X5[i] = ^(X1[i], X4)
             X6 += X5[i]
           X7 = X6
 
         where n < m:
 
-        kernel given X0[n]; makes X7
+        kernel reads X0[n]; writes X7
           X3 = 0.0
-          for i < n, in chunks, X3 joined:  -- n times
+          for i < n, in chunks, X3 reduced:  -- n times
             X2[i] = exp(X0[i])
             X3 += X2[i]
           X7 = X3

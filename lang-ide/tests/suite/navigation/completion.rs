@@ -336,8 +336,8 @@ fn signatures() {
     check_call(
         "import linalg\ndo linalg.solve($0",
         &expect![[r#"
-        solve(a: [n, n]t, b: [n]t) -> [n]t where t: real [a: [n, n]t] The solution `x` of `a x = b`, by LU factorisation. Fails where `a` is singular.
-    "#]],
+            solve(a: [n, n]t, b: [n]t) -> [n]t where t: real [a: [n, n]t] Solves `a x = b` by LU factorisation. Fails if `a` is singular.
+        "#]],
     );
     check_call(
         "do max(1, $0)",
@@ -348,13 +348,13 @@ fn signatures() {
     check_call(
         "do assert(1 < 2, $0",
         &expect![[r#"
-            assert(p, "text") ["text"] It is (); fails with the text where p is false.
+            assert(p, "text") ["text"] It is (); it fails with the text if p is false.
         "#]],
     );
     check_call(
         "do grad($0)",
         &expect![[r#"
-            grad(f)(a, b) [f] The gradient of a real-valued f in each argument; grad(f, wrt: a)(a, b) in a alone.
+            grad(f)(a, b) [f] The gradient of a real-valued f with respect to each argument; grad(f, wrt: a)(a, b): with respect to a only.
         "#]],
     );
     check_call(

@@ -80,7 +80,7 @@ fn deep_recursion() {
     let call = |n: i64| world.call("down", lang_runtime::RuntimeInstance::default(), vec![Value::I64(n)]);
     assert_eq!(result_text(call(99_999)), "99999");
     let failure = call(100_000).unwrap_err();
-    assert_eq!(failure.to_string(), "E0506: more than 100000 calls inside one another (in down)");
+    assert_eq!(failure.to_string(), "E0506: more than 100000 nested calls (in down)");
     assert_eq!((failure.trace.len(), failure.omitted_callers), (20, 99_980));
 }
 
@@ -110,7 +110,7 @@ fn deep_trees_in_deep_recursion() {
     }
     let world = TestProgram::default().def("f", b.root(e));
     let result = world.call("f", lang_runtime::RuntimeInstance::default(), vec![Value::I64(1)]);
-    assert_eq!(result_text(result), "E0506 more than 1000000 expressions inside one another");
+    assert_eq!(result_text(result), "E0506 more than 1000000 nested expressions");
 }
 
 #[test]

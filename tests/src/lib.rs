@@ -8,6 +8,7 @@ pub mod fuzz;
 pub mod generate;
 pub mod golden;
 pub mod hover_entries;
+pub mod kernels;
 pub mod library;
 pub mod literate;
 pub mod middle;

@@ -23,6 +23,7 @@ use lang_core::syntax::split::{ItemKind, split};
 use lang_core::types::ty::Type;
 use lang_jit::Jit;
 
+use crate::kernels::{KernelObserver, ObservedBackend};
 use crate::literate::{Block, BlockKind};
 use crate::render;
 
@@ -154,6 +155,8 @@ pub struct CompiledEvaluation {
     pub tally: Cell<OffloadCounts>,
     /// The parts of the program without a compiled form.
     pub outside: RefCell<Vec<NoCoreForm>>,
+    /// The receiver of the events of compiled kernels.
+    pub observer: Option<Arc<dyn KernelObserver>>,
 }
 
 impl CompiledEvaluation {
@@ -166,9 +169,13 @@ impl CompiledEvaluation {
     fn programs(&self) -> ExecutableCache {
         // The engine runs every statement if the processor has no machine code backend.
         static JIT: LazyLock<Option<Arc<Jit>>> = LazyLock::new(|| Jit::new(2).ok().map(Arc::new));
-        match JIT.as_ref().filter(|_| self.native) {
-            Some(jit) => ExecutableCache::with_backend(Arc::clone(jit) as Arc<dyn KernelBackend>),
-            None => ExecutableCache::default(),
+        let Some(jit) = JIT.as_ref().filter(|_| self.native) else { return ExecutableCache::default() };
+        let backend: Arc<dyn KernelBackend> = Arc::clone(jit) as _;
+        match &self.observer {
+            Some(observer) => {
+                ExecutableCache::with_backend(Arc::new(ObservedBackend { backend, observer: Arc::clone(observer) }))
+            }
+            None => ExecutableCache::with_backend(backend),
         }
     }
 }

@@ -317,7 +317,7 @@ fn imports_are_found_on_disk_and_open_documents_win() {
     assert_eq!(told["diagnostics"][0]["code"], "E0102");
     fs::write(&part, b"def part(x: f64) = x -- \xff\n").unwrap();
     client.notify("workspace/didChangeWatchedFiles", changed(1));
-    client.wait_for_notification("window/logMessage", |p| p["message"].as_str().unwrap().contains("not UTF-8"));
+    client.wait_for_notification("window/logMessage", |p| p["message"].as_str().unwrap().contains("invalid UTF-8"));
     fs::write(&part, "def part(x: f64) = x\n").unwrap();
     client.notify("workspace/didChangeWatchedFiles", changed(2));
     client.wait_for_notification("textDocument/publishDiagnostics", |p| {
@@ -402,7 +402,7 @@ fn several_folders_come_and_go() {
             if found == wanted {
                 return;
             }
-            assert!(begun.elapsed().as_secs() < 30, "{found:?}");
+            assert!(begun.elapsed() < client::PATIENCE, "{found:?}");
             std::thread::sleep(Duration::from_millis(5));
         }
     };
@@ -447,7 +447,5 @@ fn a_dead_client_is_followed() {
     let mut client = Client::bare();
     client.request("initialize", json!({"processId": other.id(), "capabilities": {}}));
     other.wait().unwrap();
-    let since = Instant::now();
     assert_eq!(client.ended().code(), Some(1));
-    assert!(since.elapsed() < Duration::from_secs(30));
 }

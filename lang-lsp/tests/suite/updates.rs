@@ -217,18 +217,30 @@ fn costs_of_a_program_of_a_folder() {
     let refresh = json!({"refreshSupport": true});
     let folders = json!([{"uri": uri(&folder), "name": "one"}]);
     let workspace = json!({"inlayHint": refresh});
-    let mut client = Client::with(json!({"capabilities": {"workspace": workspace}, "workspaceFolders": folders}));
+    let mut client = Client::with(json!({
+        "capabilities": {"workspace": workspace},
+        "workspaceFolders": folders,
+        "initializationOptions": {"hints": {"cost": true}},
+    }));
     let begun = Instant::now();
     while client.request("workspace/symbol", json!({"query": "g"})).to_string().matches("main.iv").count() == 0 {
         assert!(begun.elapsed() < PATIENCE);
         std::thread::sleep(Duration::from_millis(10));
     }
-    // No document is open, so no costs are computed.
+    // The folder is read, and no document is open. A refresh up to here is for no costs.
     std::thread::sleep(Duration::from_millis(500));
     client.forget();
     client.asked.clear();
-    client.open(&uri(&folder.join("main.iv")), COSTLY);
-    client.asks("workspace/inlayHint/refresh");
+    let main = uri(&folder.join("main.iv"));
+    client.open(&main, COSTLY);
+    // The client requests hints at each refresh alone, until one is for the costs.
+    loop {
+        client.asks("workspace/inlayHint/refresh");
+        let all = json!({"textDocument": {"uri": main}, "range": range([0, 0, 99, 0])});
+        if client.request("textDocument/inlayHint", all).to_string().matches("work").count() == 2 {
+            break;
+        }
+    }
     client.leave();
     std::fs::remove_dir_all(folder).unwrap();
 }

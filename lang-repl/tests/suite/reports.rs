@@ -86,6 +86,7 @@ fn reports_have_their_independent_values() {
 
     let next = AtomicUsize::new(0);
     let entries: Vec<_> = reports.iter().collect();
+    assert!(!entries.is_empty(), "there are no reports");
     let judge = || {
         let mut wrong = Vec::new();
         while let Some((key, report)) = entries.get(next.fetch_add(1, Ordering::Relaxed)) {

@@ -63,9 +63,13 @@ impl LawChecker<'_> {
                     differing = differing.or(Some((x, *number)));
                 }
             };
-            // The tangent of a type without reals has another shape, so the comparison's result is
-            // ignored.
-            let _ = compare(tangent, wanted, &mut see);
+            let compared = compare(tangent, wanted, &mut see);
+            // The tangent of a type with other parts than reals has another shape.
+            if let Err(how) = compared
+                && outputs.len() == stages.ssa.outputs.len()
+            {
+                return Err(broken("the tangent has the interpreter's shape", format!("{how}\n{}", stages.core)));
+            }
             if let Some((x, number)) = differing {
                 let how = format!("{number:?}, not {x}\n{}", stages.core);
                 return Err(broken("the tangent is the interpreter's", how));
@@ -84,6 +88,10 @@ impl LawChecker<'_> {
                 ));
             }
         };
+        if found.0.len() != stages.ssa.outputs.len() + outputs.len() {
+            let how = format!("{} parts\n{}{tangent_of}", found.0.len(), stages.ssa);
+            return Err(broken("a tangent has each real part", how));
+        }
         let mut numbers: Vec<Vec<Number>> = Vec::new();
         for (leaf, found) in outputs.iter().zip(found.0.iter().skip(stages.ssa.outputs.len())) {
             let mut all = Vec::new();
@@ -190,6 +198,10 @@ impl LawChecker<'_> {
         sees: bool,
     ) -> LawResult {
         let reals = |t: &IrTensor| t.items.iter().filter_map(real).collect::<Vec<f64>>();
+        let same = |a: &[IrTensor], b: &[IrTensor]| a.iter().map(|t| t.items.len()).eq(b.iter().map(|t| t.items.len()));
+        if !same(cotangents, along) || !seeds.iter().map(|t| t.items.len()).eq(tangents.iter().map(Vec::len)) {
+            return Err(broken("a cotangent has each part", format!("{cotangents:?} for {along:?}")));
+        }
         let mut left = Number::zero(false);
         let (mut single, mut error) = (false, 0.0_f64);
         for (seed, tangent) in seeds.iter().zip(tangents) {

@@ -116,10 +116,13 @@ pub fn agrees(
     given: &[IrTensor],
     wanted: Result<&[Arc<IrTensor>], &EvalError>,
 ) -> Result<(), String> {
-    let passed = ssa.inputs.iter().filter(|i| i.source.is_passed());
-    let given: Option<Vec<exec::Tensor>> = passed.zip(given).map(|(i, t)| flat(t, i.leaf.scalar)).collect();
+    let passed: Vec<_> = ssa.inputs.iter().filter(|i| i.source.is_passed()).collect();
+    if passed.len() != given.len() {
+        return Err(format!("{} arguments for {} inputs\n{ssa}", given.len(), passed.len()));
+    }
+    let given: Option<Vec<exec::Tensor>> = passed.iter().zip(given).map(|(i, t)| flat(t, i.leaf.scalar)).collect();
     // No drawn program constructs a relation.
-    let Some(given) = given else { return Ok(()) };
+    let Some(given) = given else { return Err(format!("an argument is no tensor of its type\n{ssa}")) };
     let here = EngineConfiguration { programs: exec::ExecutableCache::default(), same: &same, in_order: true };
     run_agrees(middle, ssa, sizes, given.clone(), wanted, &here)?;
     let native =
@@ -162,6 +165,15 @@ pub fn endless() -> u64 {
 }
 
 static ENDLESS: AtomicU64 = AtomicU64::new(0);
+
+/// Returns the number of runs that the engine left because of an index that is too large. They are
+/// not compared.
+#[must_use]
+pub fn too_large() -> u64 {
+    TOO_LARGE.load(Ordering::Relaxed)
+}
+
+static TOO_LARGE: AtomicU64 = AtomicU64::new(0);
 
 /// Returns the number of kernels with machine code, and the numbers of others by reason.
 #[must_use]
@@ -236,11 +248,18 @@ fn run_agrees(
         exec::run(&EngineDefinitions(middle), &way.programs, ssa, sizes, given, limits(), &AtomicBool::new(false));
     let differ = |how: String| Err(format!("{how}\n{ssa}"));
     match (found, wanted) {
-        (Err(exec::RunError::IndexTooLarge), _) | (_, Err(EvalError::OutOfFuel)) => Ok(()),
+        (Err(exec::RunError::IndexTooLarge), _) => {
+            TOO_LARGE.fetch_add(1, Ordering::Relaxed);
+            Ok(())
+        }
+        (_, Err(EvalError::OutOfFuel)) => Ok(()),
         (Err(exec::RunError::CheckFailed(found)), Err(EvalError::CheckFailed(wanted)))
             if found == *wanted || !way.in_order =>
         {
             Ok(())
+        }
+        (Ok(found), Ok(wanted)) if found.len() != wanted.len() => {
+            differ(format!("{} parts, not {}", found.len(), wanted.len()))
         }
         (Ok(found), Ok(wanted)) => {
             for (k, (found, wanted)) in found.iter().zip(wanted).enumerate() {

@@ -32,6 +32,8 @@ pub struct LawCounts {
     pub values: u64,
     /// Points at which the reference failed with the interpreter's code.
     pub failures: u64,
+    /// Failures of a form with the reference's code.
+    pub form_failures: u64,
     /// Failures of the reference with another code than the interpreter's, and of a form with
     /// another code than the reference's. They break no law.
     pub other_failures: u64,
@@ -47,8 +49,10 @@ pub struct LawCounts {
     pub exact: u64,
     /// Numbers compared within their error bound.
     pub near: u64,
-    /// Numbers whose bound is useless: at least a thousandth of the number, or not finite.
+    /// Numbers whose bound is useless: at least a thousandth of the number.
     pub loose: u64,
+    /// Numbers that are not compared, because the number or its bound is not finite.
+    pub unbounded: u64,
     /// Points at which a data-dependent zero is multiplied with an infinity.
     pub masked: u64,
     /// Points at which tangents were compared.
@@ -83,6 +87,7 @@ impl LawCounts {
     pub fn add(&mut self, other: &Self) {
         self.values += other.values;
         self.failures += other.failures;
+        self.form_failures += other.form_failures;
         self.other_failures += other.other_failures;
         self.omitted += other.omitted;
         self.skipped += other.skipped;
@@ -91,6 +96,7 @@ impl LawCounts {
         self.exact += other.exact;
         self.near += other.near;
         self.loose += other.loose;
+        self.unbounded += other.unbounded;
         self.masked += other.masked;
         self.tangents += other.tangents;
         self.products += other.products;
@@ -377,7 +383,7 @@ impl<'m> LawChecker<'m> {
     fn failing(&mut self, stages: &Stages, point: &LawPoint, code: Code) -> LawResult {
         for (name, result) in self.all_forms(stages, point) {
             match result {
-                Err(EvalError::CheckFailed(what)) if what.code == code => {}
+                Err(EvalError::CheckFailed(what)) if what.code == code => self.tally.form_failures += 1,
                 Err(EvalError::CheckFailed(_)) => self.tally.other_failures += 1,
                 Ok(_) => self.tally.omitted += 1,
                 Err(EvalError::OutOfFuel) => self.tally.unfinished += 1,
@@ -476,6 +482,9 @@ impl<'m> LawChecker<'m> {
                     return Err(broken(format!("{name} has a value"), format!("{stopped:?}\n{}", text(name))));
                 }
             };
+            if parts.len() != leaves.len() {
+                return Err(broken(format!("{name} has each part"), format!("{parts:?}\n{}", text(name))));
+            }
             for (leaf, found) in leaves.iter().zip(&parts) {
                 let mut all = Vec::new();
                 scalars(wanted, &leaf.path, &mut all);
@@ -519,13 +528,14 @@ impl<'m> LawChecker<'m> {
             self.tally.exact += 1;
             return x == wanted.value || x.is_nan() && wanted.value.is_nan();
         }
-        if !wanted.value.is_finite() || wanted.error > self.loose * wanted.value.abs().max(1.0) {
-            self.tally.loose += 1;
-            let allowed = self.orders * wanted.error;
-            return !wanted.value.is_finite() || !allowed.is_finite() || (x - wanted.value).abs() <= allowed;
+        let allowed = self.orders * wanted.error;
+        if !wanted.value.is_finite() || !allowed.is_finite() {
+            self.tally.unbounded += 1;
+            return true;
         }
-        self.tally.near += 1;
-        (x - wanted.value).abs() <= self.orders * wanted.error
+        let is_loose = wanted.error > self.loose * wanted.value.abs().max(1.0);
+        *(if is_loose { &mut self.tally.loose } else { &mut self.tally.near }) += 1;
+        (x - wanted.value).abs() <= allowed
     }
 }
 

@@ -42,6 +42,8 @@ pub struct MiddleReport {
     pub failures: Vec<String>,
     /// Whether cost formulas are not compared.
     pub without_costs: bool,
+    /// Whether the programs are candidates of shrinking, which may not terminate.
+    pub is_shrinking: bool,
 }
 
 /// One program in this many has its cost formulas compared, because that takes longer than all
@@ -131,7 +133,8 @@ fn soak_share(seed: u64, numbers: impl Iterator<Item = u64>) -> MiddleReport {
             let seen = laws.entry(broken.law.clone()).or_default();
             *seen += 1;
             if *seen == 1 {
-                let mut unused = MiddleReport { without_costs: report.without_costs, ..MiddleReport::default() };
+                let mut unused =
+                    MiddleReport { without_costs: report.without_costs, is_shrinking: true, ..MiddleReport::default() };
                 let how = broken.how.lines().next().unwrap_or_default();
                 eprintln!("program {nth} of seed {seed} breaks `{}`: {how}\nIt is made smaller …", broken.law);
                 let small = shrink(&text, &mut |candidate| {
@@ -159,20 +162,24 @@ fn soak_share(seed: u64, numbers: impl Iterator<Item = u64>) -> MiddleReport {
     report
 }
 
-/// The longest time of the interpreter for one program, because a shrunk program may run for long.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// A limit on the interpreter's time for a drawn program, which guards against a hang: each one
+/// terminates soon.
+const PATIENCE: Duration = Duration::from_secs(300);
 
-/// Sets `stop` after [`PATIENCE`]. If it is dropped earlier, it does nothing.
+/// A limit on the interpreter's time for a shrunk program, which may not terminate.
+const SHORT_PATIENCE: Duration = Duration::from_secs(10);
+
+/// Sets `stop` after some time. If it is dropped earlier, it does nothing.
 struct StopTimer {
     _ended: mpsc::Sender<()>,
 }
 
 impl StopTimer {
-    fn over(stop: &Arc<AtomicBool>) -> Self {
+    fn over(stop: &Arc<AtomicBool>, patience: Duration) -> Self {
         let (ended, told) = mpsc::channel::<()>();
         let stop = stop.clone();
         std::thread::spawn(move || {
-            if told.recv_timeout(PATIENCE) == Err(mpsc::RecvTimeoutError::Timeout) {
+            if told.recv_timeout(patience) == Err(mpsc::RecvTimeoutError::Timeout) {
                 stop.store(true, Ordering::Relaxed);
             }
         });
@@ -212,7 +219,7 @@ pub fn judge_text(session: &mut Session, text: &str, report: &mut MiddleReport) 
     let globals = crate::run::globals(session, [MAIN]);
     let forms = SessionForms::new(session, &globals);
     let stop = Arc::new(AtomicBool::new(false));
-    let _watch = StopTimer::over(&stop);
+    let _watch = StopTimer::over(&stop, if report.is_shrinking { SHORT_PATIENCE } else { PATIENCE });
     let interpreter = Interpreter { session, globals: &globals, stop: &stop };
     let mut random = Random::new(17);
     let mut judge = LawChecker::new(&forms).map_err(|e| broken("the tolerances can be read", e))?;

@@ -179,11 +179,15 @@ fn try_point(
             return fail("derivatives come with the value", format!("{what} gives the value {w:?}, and it is {v:?}"));
         }
     }
+    // A number for `x`, and one for each element of `y`.
+    if gradient.len() != 1 + point.y.len() {
+        return fail("derivatives have their shapes", format!("the gradient is {gradient:?}"));
+    }
     let doubled: Vec<f64> = gradient.iter().map(|g| 2.0 * g).collect();
     let same = |a: f64, b: f64, scale: f64| {
         a == b || (a.is_nan() && b.is_nan()) || (a - b).abs() <= point.allowed.sums * (1.0 + scale)
     };
-    if !doubled.iter().zip(pulled).all(|(a, b)| same(*a, *b, a.abs())) {
+    if doubled.len() != pulled.len() || !doubled.iter().zip(pulled).all(|(a, b)| same(*a, *b, a.abs())) {
         return fail("grad is vjp", format!("grad is {gradient:?}, and vjp along 2 {pulled:?}"));
     }
     let scale: f64 = gradient.iter().map(|g| g.abs()).sum();
@@ -209,6 +213,9 @@ fn try_point(
     let Ok(second) = point.call("q6", [point.at(0.0), point.direction()].concat()) else {
         return fail("hvp fails where grad does", "hvp fails, and grad does not".to_owned());
     };
+    if second.len() != gradient.len() {
+        return fail("derivatives have their shapes", format!("hvp is {second:?}"));
+    }
     let curvature = point.along(&second);
     let scale: f64 = second.iter().map(|g| g.abs()).sum();
     let along = |g: Result| Some(point.along(g.ok()?.get(1..)?));

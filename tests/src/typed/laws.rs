@@ -12,6 +12,7 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::time::Duration;
 
 use lang_core::base::{Diagnostic, GlobalName, Span};
 use lang_core::predicate::{Atom, Poly};
@@ -58,7 +59,7 @@ pub struct LawStatistics {
     pub derivatives: DerivativeCounts,
 }
 
-/// Checks all laws on a program.
+/// Checks all laws on a program, whose runs may take as long as `patience`.
 ///
 /// # Errors
 /// The first law that does not hold.
@@ -66,8 +67,9 @@ pub fn check(
     session: &mut Session,
     text: &str,
     hits: &mut NodeCoverage,
+    patience: Duration,
 ) -> Result<LawStatistics, MetamorphicViolation> {
-    let original = outcome(session, text, "it checks")?;
+    let original = outcome(session, text, "it checks", patience)?;
     let items = session.items(MAIN);
     let bodies: Vec<(ItemRef, Arc<TypedBody>)> =
         items.iter().filter_map(|item| Some((item.clone(), session.checked_item(item)?.body.clone()))).collect();
@@ -99,19 +101,28 @@ pub fn check(
         Ok(twice) => return broken("formatting is idempotent", format!("{formatted}---\n{twice}")),
         Err(errors) => return broken("formatting", format!("{errors:?}\n{formatted}")),
     }
-    same(session, &original, &formatted, "formatting keeps what it does")?;
-    same(session, &original, &rename(text), "names of variables do not matter")?;
-    same(session, &original, &reorder(text), "the order of definitions does not matter")?;
-    same(session, &original, &annotated, "inferred types may be written")?;
+    for (text, law) in [
+        (formatted, "formatting keeps what it does"),
+        (rename(text), "names of variables do not matter"),
+        (reorder(text), "the order of definitions does not matter"),
+        (annotated, "inferred types may be written"),
+    ] {
+        same(&original, outcome(session, &text, law, patience)?, &text, law)?;
+    }
     did.inferred = removal(session, text, &signatures)?;
     Ok(did)
 }
 
-fn outcome(session: &mut Session, text: &str, law: &str) -> Result<Vec<ItemResult>, MetamorphicViolation> {
+fn outcome(
+    session: &mut Session,
+    text: &str,
+    law: &str,
+    patience: Duration,
+) -> Result<Vec<ItemResult>, MetamorphicViolation> {
     session.set_text(MAIN, text);
     let errors: Vec<Diagnostic> = session.diagnostics(MAIN).into_iter().filter(Diagnostic::is_error).collect();
     refused(text, &errors, law)?;
-    match run(session) {
+    match run(session, patience) {
         Ok(ran) => Ok(ran),
         Err(f) => broken(format!("{}, {law}", f.law), f.how),
     }
@@ -128,15 +139,15 @@ fn refused(text: &str, errors: &[Diagnostic], law: &str) -> Result<(), Metamorph
     broken(format!("{law} ({})", codes.join(", ")), render::diagnostics(MAIN, text, errors))
 }
 
-fn same(session: &mut Session, original: &[ItemResult], text: &str, law: &str) -> Result<(), MetamorphicViolation> {
-    let mut ran = outcome(session, text, law)?;
+/// Checks that a text has the results of the original program, and no others.
+fn same(original: &[ItemResult], mut ran: Vec<ItemResult>, text: &str, law: &str) -> Result<(), MetamorphicViolation> {
     for was in original {
         match ran.iter().position(|r| r.item == was.item).map(|at| ran.swap_remove(at)) {
             Some(is) if is == *was => {}
             is => return broken(law, format!("{was:?}\n{is:?}\nin\n{text}")),
         }
     }
-    Ok(())
+    if ran.is_empty() { Ok(()) } else { broken(law, format!("{ran:?}\nbesides\n{original:?}\nin\n{text}")) }
 }
 
 /// Checks that printing a tree and parsing the text returns the same tree, which prints the same.

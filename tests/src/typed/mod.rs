@@ -51,7 +51,7 @@ pub fn soak(seed: u64, first: u64, count: u64) -> TypedReport {
         let (text, traps) = program(number(seed, nth));
         traps.iter().for_each(|trap| report.hits.hit(trap));
         report.programs += 1;
-        match check(&mut session, &text, &mut report.hits) {
+        match check(&mut session, &text, &mut report.hits, run::PATIENCE) {
             Ok(did) => {
                 report.did.values += did.values;
                 report.did.failures += did.failures;
@@ -79,9 +79,9 @@ fn number(seed: u64, nth: u64) -> u64 {
 fn tell(session: &mut Session, seed: u64, nth: u64, text: &str, broken: &MetamorphicViolation) -> String {
     let mut unused = NodeCoverage::default();
     let small = shrink::shrink(text, &mut |candidate| {
-        check(session, candidate, &mut unused).is_err_and(|b| b.law == broken.law)
+        check(session, candidate, &mut unused, run::SHORT_PATIENCE).is_err_and(|b| b.law == broken.law)
     });
-    let how = match check(session, &small, &mut unused) {
+    let how = match check(session, &small, &mut unused, run::SHORT_PATIENCE) {
         Err(b) => b.how,
         Ok(_) => broken.how.clone(),
     };

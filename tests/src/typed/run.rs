@@ -27,8 +27,12 @@ pub(super) struct ItemResult {
     pub(super) iterations: u64,
 }
 
-/// Enough time for every drawn program. A shrunk program may not terminate.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// A limit on the time of a drawn program, which guards against a hang: each one terminates soon.
+pub(super) const PATIENCE: Duration = Duration::from_secs(300);
+
+/// A limit on the time of a shrunk program, which may not terminate. A program that exceeds it on a
+/// busy machine is not the shrunk one; no law depends on it.
+pub(super) const SHORT_PATIENCE: Duration = Duration::from_secs(5);
 
 /// A failure that is not allowed.
 pub(super) struct ForbiddenFailure {
@@ -37,16 +41,16 @@ pub(super) struct ForbiddenFailure {
     pub(super) how: String,
 }
 
-/// Runs the main module of a session.
+/// Runs the main module of a session within a limit of time.
 ///
 /// # Errors
 /// A failure that is not allowed.
-pub(super) fn run(session: &Session) -> Result<Vec<ItemResult>, ForbiddenFailure> {
+pub(super) fn run(session: &Session, patience: Duration) -> Result<Vec<ItemResult>, ForbiddenFailure> {
     let stop = Arc::new(AtomicBool::new(false));
     let (done, waits) = mpsc::channel::<()>();
     let late = Arc::clone(&stop);
     let watch = std::thread::spawn(move || {
-        if waits.recv_timeout(PATIENCE) == Err(RecvTimeoutError::Timeout) {
+        if waits.recv_timeout(patience) == Err(RecvTimeoutError::Timeout) {
             late.store(true, Ordering::Relaxed);
         }
     });

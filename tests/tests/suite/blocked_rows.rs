@@ -79,6 +79,7 @@ fn equal_rows_have_equal_sums() {
                 "nearest" | "short_nearest" => found.iter().all(|at| matches!(at, Value::I64(0))),
                 _ => found.chunks(k).all(|row| row.iter().all(|x| bits(x) == bits(&row[0]))),
             };
+            assert!(!wanted.is_empty() && found.len() == wanted.len(), "{name} of {k} rows of {d}");
             let near = found.iter().zip(&wanted).all(|(found, wanted)| {
                 let scale = if name.starts_with("short") { f64::from(f32::EPSILON) } else { f64::EPSILON };
                 (real(found) - real(wanted)).abs() <= scale * 200.0

@@ -194,7 +194,9 @@ fn values_and_gradients_are_the_same() {
                     assert_eq!(a.len(), b.len(), "{kept_text}");
                     for (k, (a, b)) in a.iter().zip(&b).enumerate() {
                         let same = |(a, b)| if order < 2 { bits(a) == bits(b) } else { close(a, b) };
-                        let equal = a.dims == b.dims && a.items.iter().zip(&b.items).all(same);
+                        let equal = a.dims == b.dims
+                            && a.items.len() == b.items.len()
+                            && a.items.iter().zip(&b.items).all(same);
                         assert!(equal, "{kept_text} at {sizes:?}, order {order}, part {k}:\n{a:?}\n{b:?}\n{found}");
                     }
                 }

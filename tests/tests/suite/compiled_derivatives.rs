@@ -3,8 +3,12 @@
 
 #![expect(clippy::expect_used, clippy::string_slice, reason = "what helpers of a test cannot read fails the test")]
 
-use std::sync::atomic::AtomicBool;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, Sender};
+use std::time::Duration;
 
+use iverson_tests::kernels::KernelObserver;
 use iverson_tests::literate::{self, BlockKind};
 use iverson_tests::run::{CompiledEvaluation, MAIN, limits, run, run_generated};
 use lang_core::exec::offload::OffloadCounts;
@@ -336,8 +340,23 @@ do first(eight(eight(eight(one(1.0)))), for i < 100: 1.0)
     }
 }
 
+/// An observer that sends a message when the engine calls the code of a kernel.
+#[derive(Debug)]
+struct StartSignal(Sender<()>);
+
+impl KernelObserver for StartSignal {
+    fn begin(&self) {
+        // The receiver waits for the first kernel alone.
+        let _ = self.0.send(());
+    }
+}
+
+/// A limit on the wait for machine code, which guards against a hang: without machine code the
+/// interpreter would run for hours.
+const PATIENCE: Duration = Duration::from_secs(300);
+
 /// Loops that would run for hours stop soon after an interrupt: vectorised, strip-mined, scalar,
-/// and nested.
+/// and nested. The interrupt follows the start of the machine code.
 #[test]
 fn machine_code_can_be_interrupted() {
     for body in [
@@ -348,13 +367,20 @@ fn machine_code_can_be_interrupted() {
     ] {
         let mut session = Session::new();
         session.set_text(MAIN, &format!("def f() = {body}\ndo f()\n"));
-        let (ways, interrupt) = (CompiledEvaluation::native(), AtomicBool::new(false));
+        let (sender, started) = mpsc::channel();
+        let ways = CompiledEvaluation { observer: Some(Arc::new(StartSignal(sender))), ..CompiledEvaluation::native() };
+        let interrupt = AtomicBool::new(false);
         let shown = std::thread::scope(|scope| {
-            scope.spawn(|| {
-                std::thread::sleep(std::time::Duration::from_millis(300));
-                interrupt.store(true, std::sync::atomic::Ordering::Relaxed);
+            let interrupt = &interrupt;
+            scope.spawn(move || {
+                // If no kernel starts, the counts below differ.
+                if started.recv_timeout(PATIENCE).is_ok() {
+                    // The loop begins meanwhile. An earlier interrupt stops it as well.
+                    std::thread::sleep(Duration::from_millis(10));
+                }
+                interrupt.store(true, Ordering::Relaxed);
             });
-            iverson_tests::run::run_generated_until(&session, &ways, &interrupt)
+            iverson_tests::run::run_generated_until(&session, &ways, interrupt)
         });
         assert!(shown.contains("E0507"), "{body}: {shown}");
         // The interpreter did not run the loop.

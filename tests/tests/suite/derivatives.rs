@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use iverson_tests::golden::json_of_parts;
 use iverson_tests::golden::{self, Tolerance, Tolerances, module, session};
-use iverson_tests::middle::engine_oracle::{agrees, endless, loose};
+use iverson_tests::middle::engine_oracle::{agrees, endless, loose, too_large};
 use iverson_tests::middle::forms::{EvaluatorFunctions, SessionForms};
 use iverson_tests::run::{CompiledEvaluation, globals, value_of_main, value_of_main_generated};
 use lang_core::base::GlobalName;
@@ -159,6 +159,7 @@ fn derivatives_have_their_golden_values() {
     println!("{generated} of {} by generated derivatives; not in core: {outside:?}", checks.len());
     println!("{} elements of machine code farther than one sum explains", loose());
     assert_eq!(endless(), 0, "what is not finite is the evaluator's");
+    assert_eq!(too_large(), 0, "every run is compared");
     assert!(loose() <= 40, "{} elements of machine code are farther than one sum explains", loose());
     assert!(wrong.is_empty(), "{} of {}:\n{}", wrong.len(), checks.len(), wrong.join("\n"));
 }

@@ -152,7 +152,7 @@ fn counted(
     ssa: &Arc<SsaFunction>,
     (sizes, args): &(Vec<i64>, Vec<IrValue>),
 ) -> RunCounts {
-    let stages = forms.stages(&callee(forms, of)).expect("it has forms");
+    let stages = forms.stages(&callee(of)).expect("it has forms");
     let given = CallInputs::of(&stages.core, ssa, sizes, args, &|_| 1.0).tensors;
     let world = EvaluatorFunctions(forms);
     let mut evaluator = SsaEvaluator::new(&world, 1 << 32);
@@ -185,8 +185,7 @@ fn counted(
     RunCounts { work: evaluator.counts.work, iterations: evaluator.counts.iterations, bytes }
 }
 
-fn callee(forms: &SessionForms<'_>, name: &str) -> Arc<FunctionKey> {
-    let _ = forms;
+fn callee(name: &str) -> Arc<FunctionKey> {
     let (module, name) = name.split_once("::").unwrap_or(("", name));
     Arc::new(FunctionKey::new(GlobalName::new(module, name), Vec::new()))
 }
@@ -216,10 +215,10 @@ fn gradients_grow_like_values() {
         let full = |name: &str| format!("{module}::{name}");
         let forms = SessionForms::new(&session, &globals);
         let name = full(trap.value);
-        let value = forms.ssa(&callee(&forms, &name)).expect("it has forms");
+        let value = forms.ssa(&callee(&name)).expect("it has forms");
         let of_gradient = full(trap.gradient.unwrap_or(trap.value));
         let gradient = match trap.gradient {
-            Some(_) => forms.ssa(&callee(&forms, &of_gradient)),
+            Some(_) => forms.ssa(&callee(&of_gradient)),
             None => {
                 let wrt = (0..).zip(&value.inputs).filter(|(_, input)| {
                     is_real(input.leaf.scalar)
@@ -227,7 +226,7 @@ fn gradients_grow_like_values() {
                 });
                 let wrt: Vec<u32> = wrt.map(|(k, _)| k).collect();
                 let derived = DerivativeKind::Adjoint { outputs: real_outputs(&value).into(), wrt: wrt.into() };
-                forms.ssa(&Arc::new(callee(&forms, &name).derivative(derived)))
+                forms.ssa(&Arc::new(callee(&name).derivative(derived)))
             }
         };
         let gradient = gradient.expect("it has a derivative");

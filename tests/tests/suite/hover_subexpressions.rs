@@ -50,6 +50,11 @@ struct SubexpressionCounts {
     /// Skipped: the expression reads a variable of a `let`, a pattern or a loop, or a value of
     /// another type.
     others: usize,
+    /// Skipped: the program with the derivative has an error, because the derivative mentions a name
+    /// of another part of the program.
+    refused: usize,
+    /// The errors of these programs.
+    errors: BTreeMap<String, usize>,
     /// Skipped: the program fails on the drawn values.
     failing: usize,
     /// Derivatives that are zero everywhere.
@@ -67,6 +72,11 @@ struct SubexpressionCounts {
 impl SubexpressionCounts {
     fn compared(&self) -> usize {
         self.partials + self.cotangents + self.iterations
+    }
+
+    fn refuse(&mut self, why: &str) {
+        self.refused += 1;
+        *self.errors.entry(why.to_owned()).or_default() += 1;
     }
 }
 
@@ -238,13 +248,11 @@ impl Subexpression<'_> {
                     let both = numbers(&both);
                     let (wanted, found) = both.split_at(both.len() / 2);
                     let near = wanted.iter().zip(found).all(|(a, b)| (a - b).abs() <= 1e-9 * (1.0 + a.abs()));
-                    assert!(wanted.len() == found.len() && near, "{wanted:?} {found:?}\n{more}");
+                    let same = wanted.len() == found.len() && !wanted.is_empty();
+                    assert!(same && near, "{wanted:?} {found:?}\n{more}");
                     tally.partials += 1;
                 }
-                Err(why) if why.starts_with("no program") => {
-                    // The entry may contain a name from another part of the program.
-                    tally.others += 1;
-                }
+                Err(why) if why.starts_with("no program") => tally.refuse(&why),
                 Err(_) => tally.failing += 1,
             }
         }
@@ -469,9 +477,7 @@ impl Subexpression<'_> {
                     tally.zeros += usize::from(told.entries.is_empty());
                 }
                 Ok(other) => panic!("{other:?}"),
-                Err(why) if why.starts_with("no program") => {
-                    tally.others += 1;
-                }
+                Err(why) if why.starts_with("no program") => tally.refuse(&why),
                 Err(_) => tally.failing += 1,
             }
         }
@@ -582,7 +588,7 @@ impl Subexpression<'_> {
                     tally.iterations += 1;
                 }
                 Ok(other) => panic!("{other:?}"),
-                Err(why) if why.starts_with("no program") => tally.others += 1,
+                Err(why) if why.starts_with("no program") => tally.refuse(&why),
                 Err(_) => tally.failing += 1,
             }
         }
@@ -701,4 +707,6 @@ fn derivatives_are_those_of_the_interpreter() {
         && tally.of_loops >= 250
         && tally.zeros > 0;
     assert!(enough && tally.components >= 20, "{tally:?}");
+    // These cases are not compared. The counts may fall.
+    assert!(tally.refused <= 116 && tally.failing <= 27 && tally.unranged <= 2 && tally.others <= 1384, "{tally:#?}");
 }

@@ -5,91 +5,41 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::Duration;
 
-use iverson_tests::middle::engine_oracle::{EngineDefinitions, flat, near};
+use iverson_tests::kernels::{KernelObserver, ObservedBackend};
+use iverson_tests::middle::engine_oracle::{EngineDefinitions, endless, flat, loose, near};
 use iverson_tests::middle::forms::{FormProvider, SessionForms};
 use iverson_tests::middle::large::{RUNS, session};
 use iverson_tests::middle::synthetic_inputs::{callee, synthetic_inputs, with_derivatives};
 use iverson_tests::run::limits;
-use lang_core::exec::native::{Copies, KernelBackend, KernelCode, KernelInterrupted, MemorySlot};
+use lang_core::exec::native::Copies;
 use lang_core::exec::{self, ExecutableCache, RunError, Tensor};
-use lang_core::ir::ssa::SsaFunction;
 use lang_core::ir::value::IrValue;
-use lang_core::nest::Kernel;
 use lang_core::runtime::Value as Computed;
 use lang_core::syntax::ops::Scalar;
 use lang_jit::Jit;
 
-/// The number of kernels that ran in chunks, and of those with private buffers for each chunk or
-/// thread.
-#[derive(Default)]
+/// An observer that counts the kernels that ran in chunks, and those with private buffers for each
+/// chunk or thread.
+#[derive(Default, Debug)]
 struct ChunkCounts {
     chunked: AtomicU64,
     of_chunks: AtomicU64,
     of_threads: AtomicU64,
 }
 
-/// A backend that counts the kernels that run in chunks.
-struct ChunkCountingBackend {
-    jit: Jit,
-    counts: Arc<ChunkCounts>,
-}
-
-struct ChunkCountingCode {
-    code: Arc<dyn KernelCode>,
-    counts: Arc<ChunkCounts>,
-}
-
-impl KernelBackend for ChunkCountingBackend {
-    fn compile(&self, ssa: &Arc<SsaFunction>, kernel: &Arc<Kernel>) -> Option<Arc<dyn KernelCode>> {
-        let code = self.jit.compile(ssa, kernel)?;
-        Some(Arc::new(ChunkCountingCode { code, counts: Arc::clone(&self.counts) }))
+impl KernelObserver for ChunkCounts {
+    fn begin_chunks(&self, copies: &[Copies]) {
+        self.chunked.fetch_add(1, Ordering::Relaxed);
+        self.of_chunks.fetch_add(copies.contains(&Copies::Chunks).into(), Ordering::Relaxed);
+        self.of_threads.fetch_add(copies.contains(&Copies::Threads).into(), Ordering::Relaxed);
     }
 }
 
-impl KernelCode for ChunkCountingCode {
-    fn run(
-        &self,
-        slots: &mut [MemorySlot<'_>],
-        integers: &[i64],
-        interrupt: &AtomicBool,
-        told: &dyn Fn(i64, i64),
-    ) -> Result<(), KernelInterrupted> {
-        self.code.run(slots, integers, interrupt, told)
-    }
-
-    fn run_scalars(
-        &self,
-        words: &mut [u64],
-        integers: &[i64],
-        interrupt: &AtomicBool,
-    ) -> Result<(), KernelInterrupted> {
-        self.code.run_scalars(words, integers, interrupt)
-    }
-
-    fn stack(&self) -> usize {
-        self.code.stack()
-    }
-
-    fn threads(&self) -> usize {
-        self.code.threads()
-    }
-
-    fn run_chunks(
-        &self,
-        slots: &mut [MemorySlot<'_>],
-        copies: &[Copies],
-        integers: &[i64],
-        chunks: &[(i64, i64)],
-        interrupt: &AtomicBool,
-        told: &dyn Fn(usize),
-    ) -> Result<(), KernelInterrupted> {
-        self.counts.chunked.fetch_add(1, Ordering::Relaxed);
-        self.counts.of_chunks.fetch_add(copies.contains(&Copies::Chunks).into(), Ordering::Relaxed);
-        self.counts.of_threads.fetch_add(copies.contains(&Copies::Threads).into(), Ordering::Relaxed);
-        self.code.run_chunks(slots, copies, integers, chunks, interrupt, told)
-    }
+/// Returns a cache whose kernels run on this many threads and report to the observer.
+fn executables(threads: usize, observer: Arc<dyn KernelObserver>) -> ExecutableCache {
+    let backend = Arc::new(Jit::new(threads).expect("a processor"));
+    ExecutableCache::with_backend(Arc::new(ObservedBackend { backend, observer }))
 }
 
 /// Returns the elements of each tensor.
@@ -131,12 +81,7 @@ fn values_are_the_same_bits_by_any_number_of_threads() {
     let globals = HashMap::new();
     let defs = SessionForms::new(&session, &globals);
     let counts = Arc::new(ChunkCounts::default());
-    let programs: Vec<ExecutableCache> = [1, 2, 3, 7]
-        .map(|threads| {
-            let jit = Jit::new(threads).expect("a processor");
-            ExecutableCache::with_backend(Arc::new(ChunkCountingBackend { jit, counts: Arc::clone(&counts) }))
-        })
-        .into();
+    let programs = [1, 2, 3, 7].map(|threads| executables(threads, Arc::clone(&counts) as _));
     let by_statements = ExecutableCache::default();
     let mut wrong = Vec::new();
     for (name, all_sizes) in RUNS {
@@ -161,12 +106,17 @@ fn values_are_the_same_bits_by_any_number_of_threads() {
                 };
                 let wanted = run(&by_statements);
                 let by_one = programs.first().map(run).expect("one thread");
+                let elements = by_one.iter().map(Vec::len).sum::<usize>();
+                if by_one.len() != wanted.len() || elements == 0 {
+                    wrong
+                        .push(format!("{name} at {sizes:?} has {} parts and {elements} elements\n{ssa}", by_one.len()));
+                }
                 for (found, wanted) in by_one.iter().zip(&wanted) {
                     let greatest = wanted.iter().flatten().map(magnitude).fold(0.0, f64::max);
                     let agrees = |(found, wanted): (&Option<Computed>, &Option<Computed>)| {
                         wanted.as_ref().and_then(plain).is_some_and(|wanted| near(found.clone(), &wanted, greatest))
                     };
-                    if !found.iter().zip(wanted).all(agrees) {
+                    if found.len() != wanted.len() || !found.iter().zip(wanted).all(agrees) {
                         wrong.push(format!("{name} at {sizes:?} by one thread\n{ssa}"));
                     }
                 }
@@ -175,7 +125,7 @@ fn values_are_the_same_bits_by_any_number_of_threads() {
                     let same = |a: &Vec<Option<Computed>>, b: &Vec<Option<Computed>>| {
                         a.iter().map(|x| bits(x.as_ref())).eq(b.iter().map(|x| bits(x.as_ref())))
                     };
-                    if !found.iter().zip(&by_one).all(|(a, b)| same(a, b)) {
+                    if found.len() != by_one.len() || !found.iter().zip(&by_one).all(|(a, b)| same(a, b)) {
                         wrong.push(format!("{name} at {sizes:?} by {threads} threads\n{ssa}"));
                     }
                 }
@@ -188,8 +138,31 @@ fn values_are_the_same_bits_by_any_number_of_threads() {
         "{chunked} kernels in chunks, {of_chunks} with sums of each chunk, {of_threads} with room private to each thread"
     );
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert!(endless() == 0 && loose() == 0, "{} elements are not finite, {} are far", endless(), loose());
     assert!(chunked > 200 && of_chunks > 50 && of_threads > 4, "{chunked}, {of_chunks}, {of_threads}");
 }
+
+/// An observer that sends an interrupt when the calling thread has completed a chunk.
+#[derive(Default, Debug)]
+struct ChunkInterrupter {
+    interrupt: AtomicBool,
+    /// The number of kernels that ended early.
+    stopped: AtomicU64,
+}
+
+impl KernelObserver for ChunkInterrupter {
+    fn complete_chunk(&self, _done: usize, _count: usize) {
+        self.interrupt.store(true, Ordering::Relaxed);
+    }
+
+    fn stop(&self) {
+        self.stopped.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+/// A limit on the number of runs in which the other threads complete all chunks before the calling
+/// thread completes its first.
+const TRIES: usize = 20;
 
 #[test]
 fn chunks_end_when_they_are_told() {
@@ -197,28 +170,24 @@ fn chunks_end_when_they_are_told() {
     let globals = HashMap::new();
     let defs = SessionForms::new(&session, &globals);
     let ssa = defs.ssa(&callee("threads.iv", "rows")).expect("it is in core");
-    let programs = ExecutableCache::with_backend(Arc::new(Jit::new(3).expect("a processor")));
+    let observer = Arc::new(ChunkInterrupter::default());
+    let programs = executables(3, Arc::clone(&observer) as _);
     let sizes = [2000, 3000];
     let given: Option<Vec<Tensor>> =
         synthetic_inputs(&ssa, &sizes).iter().map(|t| flat(t, Some(Scalar::F64))).collect();
     let given = given.expect("tensors of reals");
-    let interrupt = AtomicBool::new(false);
-    let mut stopped = 0;
-    for wait in [0, 1, 3, 9] {
-        interrupt.store(false, Ordering::Relaxed);
-        let found = std::thread::scope(|scope| {
-            scope.spawn(|| {
-                std::thread::sleep(Duration::from_millis(wait));
-                interrupt.store(true, Ordering::Relaxed);
-            });
-            exec::run(&EngineDefinitions(&defs), &programs, &ssa, &sizes, given.clone(), limits(), &interrupt)
-        });
-        stopped += u32::from(matches!(found, Err(RunError::Interrupted)));
-    }
-    assert!(stopped > 0, "no run was stopped");
-    interrupt.store(false, Ordering::Relaxed);
-    assert!(
-        exec::run(&EngineDefinitions(&defs), &programs, &ssa, &sizes, given, limits(), &interrupt).is_ok(),
-        "the next run"
-    );
+    let run = |interrupt: &AtomicBool| {
+        exec::run(&EngineDefinitions(&defs), &programs, &ssa, &sizes, given.clone(), limits(), interrupt)
+    };
+    // The code of the chunks must stop, not only the engine after it.
+    let stopped = (0..TRIES).any(|_| {
+        observer.interrupt.store(false, Ordering::Relaxed);
+        let found = run(&observer.interrupt);
+        let stopped = observer.stopped.load(Ordering::Relaxed) > 0;
+        assert!(!stopped || matches!(found, Err(RunError::Interrupted)), "a value though chunks stopped");
+        stopped
+    });
+    assert!(stopped, "no chunk was stopped");
+    // The same threads run again.
+    assert!(run(&AtomicBool::new(false)).is_ok(), "the next run");
 }

@@ -16,6 +16,10 @@ fn laws_of_well_typed_programs_hold() {
         assert_eq!(report.hits.missing(), Vec::<&str>::new());
         let derivatives = report.did.derivatives;
         assert!(derivatives.first > 0 && derivatives.second > 0 && derivatives.failing > 0, "{derivatives:?}");
+        // Most items have values, and the laws of inferred types have cases.
+        let did = report.did;
+        assert!(did.values > report.programs && did.values > did.failures, "{did:?}");
+        assert!(did.annotated > report.programs && did.inferred > 0, "{did:?}");
     }
 }
 

@@ -4,7 +4,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::fixture::*;
 use crate::Interp;
-use lang_runtime::{RunLimits, Value, json, print};
+use lang_base::{GlobalName, Span};
+use lang_runtime::{Host, RunLimits, Value, WorkProgress, json, print};
 use lang_syntax::ops::BinOp;
 use lang_types::tree::{TypedExpr, TypedPattern};
 use lang_types::ty::Type;
@@ -79,7 +80,7 @@ fn deep_recursion() {
     let call = |n: i64| world.call("down", lang_runtime::RuntimeInstance::default(), vec![Value::I64(n)]);
     assert_eq!(result_text(call(99_999)), "99999");
     let failure = call(100_000).unwrap_err();
-    assert_eq!(failure.to_string(), "E0506: more than 100000 calls inside one another (in down)");
+    assert_eq!(failure.to_string(), "E0506: more than 100000 nested calls (in down)");
     assert_eq!((failure.trace.len(), failure.omitted_callers), (20, 99_980));
 }
 
@@ -109,7 +110,7 @@ fn deep_trees_in_deep_recursion() {
     }
     let world = TestProgram::default().def("f", b.root(e));
     let result = world.call("f", lang_runtime::RuntimeInstance::default(), vec![Value::I64(1)]);
-    assert_eq!(result_text(result), "E0506 more than 1000000 expressions inside one another");
+    assert_eq!(result_text(result), "E0506 more than 1000000 nested expressions");
 }
 
 #[test]
@@ -117,6 +118,31 @@ fn values_cross_threads() {
     fn shared<T: Send + Sync>() {}
     shared::<Value>();
     shared::<lang_runtime::Failure>();
+}
+
+/// A host that interrupts the run at a report of progress, which comes from within a loop.
+struct InterruptingHost<'a> {
+    requested: &'a AtomicBool,
+    interrupt: &'a AtomicBool,
+    reports: usize,
+}
+
+impl InterruptingHost<'_> {
+    /// The number of reports before the interrupt.
+    const REPORTS: usize = 3;
+}
+
+impl Host for InterruptingHost<'_> {
+    fn print(&mut self, _: &str) {}
+    fn debug(&mut self, _: &GlobalName, _: Span, _: &str) {}
+    fn seconds(&mut self) -> f64 {
+        0.0
+    }
+    fn progress(&mut self, _: &[WorkProgress]) {
+        self.reports += 1;
+        self.interrupt.store(self.reports >= Self::REPORTS, Ordering::Relaxed);
+        self.requested.store(true, Ordering::Relaxed);
+    }
 }
 
 #[test]
@@ -132,17 +158,14 @@ fn interrupted() {
     let mut b = BodyBuilder::new();
     let e = forever(&mut b);
     let body = b.root(e);
-    let interrupt = AtomicBool::new(false);
-    let (world, mut host) = (TestProgram::default(), RecordingHost::default());
-    let result = std::thread::scope(|s| {
-        s.spawn(|| {
-            std::thread::sleep(std::time::Duration::from_millis(20));
-            interrupt.store(true, Ordering::Relaxed);
-        });
-        let mut interp = Interp::new(&world, &mut host, RunLimits::default(), &interrupt);
-        interp.eval_body(&name("main"), &body).map(|r| r.0)
-    });
+    let (interrupt, requested) = (AtomicBool::new(false), AtomicBool::new(true));
+    let world = TestProgram::default();
+    let mut host = InterruptingHost { requested: &requested, interrupt: &interrupt, reports: 0 };
+    let mut interp = Interp::new(&world, &mut host, RunLimits::default(), &interrupt);
+    interp.set_report_flag(&requested);
+    let result = interp.eval_body(&name("main"), &body).map(|r| r.0);
     assert_eq!(result_text(result), "E0507 interrupted");
+    assert!(host.reports >= InterruptingHost::REPORTS, "{} reports", host.reports);
     // Binders and calls also check the flag. The interrupt was set before the run.
     let interrupt = AtomicBool::new(true);
     let mut b = BodyBuilder::new();

@@ -3,6 +3,7 @@
 
 #![allow(dead_code, reason = "no test uses all of it")]
 
+use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
@@ -85,9 +86,31 @@ impl Screen {
         lines.join("\n").trim_end().to_owned()
     }
 
-    /// Returns the id of the process in the terminal.
-    pub(crate) fn process(&self) -> &str {
-        &self.process
+    /// Sends a signal to the process in the terminal.
+    #[track_caller]
+    pub(crate) fn signal(&self, signal: &str) {
+        let kill = Command::new("kill").args([&format!("-{signal}"), &self.process]).status();
+        assert!(kill.unwrap().success(), "no process {}", self.process);
+    }
+
+    /// Appends the raw output of the program to a file from now on.
+    pub(crate) fn record(&self, file: &Path) {
+        let made = self.tmux(&["pipe-pane", &format!("cat >> {}", file.display())]);
+        assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+    }
+
+    /// Waits until the recorded output contains this text, and returns all of it.
+    #[track_caller]
+    pub(crate) fn until_recorded(&self, file: &Path, wanted: &str) -> String {
+        let start = Instant::now();
+        loop {
+            let output = String::from_utf8_lossy(&std::fs::read(file).unwrap_or_default()).into_owned();
+            if output.contains(wanted) {
+                return output;
+            }
+            assert!(start.elapsed() < PATIENCE, "waited for {wanted} in {output:?}");
+            std::thread::sleep(Duration::from_millis(10));
+        }
     }
 
     /// Waits until the screen satisfies `good`, and returns its text.

@@ -165,7 +165,7 @@ fn a_run_that_takes_much_is_asked_for() {
     // A run that exceeds the memory limit fails before it begins, without a question.
     screen.text(":set memory 10\r");
     screen.text("for i < 100_000_000: f64(i)\r");
-    screen.shows("[E0508] Error: this computation needs 763 MiB at once, but the memory limit is 10 MiB");
+    screen.shows("[E0508] Error: this computation needs 763 MiB at once");
     screen.clear();
     screen.text("for i < 100_000_000_000: f64(i)\r");
     screen.shows("[E0508]");
@@ -252,7 +252,7 @@ fn tab_completes() {
     screen.prompts();
     screen.text("sqrt(-1.0)");
     screen.keys(&["Enter"]);
-    screen.shows("[E0515] Error: this is NaN");
+    screen.shows("[E0515] Error: this result is NaN");
 }
 
 /// A list of candidates replaces the hint without extra or missing lines, also at the bottom of the
@@ -327,8 +327,7 @@ fn signals_leave_the_terminal_sane() {
         let screen = Screen::new(&dir, "", SIZE);
         screen.text("1 + ");
         screen.shows("iverson> 1 +");
-        let kill = std::process::Command::new("kill").args([&format!("-{signal}"), screen.process()]).status();
-        assert!(kill.unwrap().success());
+        screen.signal(signal);
         let shown = screen.shows("status");
         let shown = if shown.ends_with("icanon") { shown } else { screen.shows("icanon") };
         assert!(shown.ends_with("\nicanon"), "{shown}");
@@ -343,19 +342,24 @@ fn text_that_comes_key_by_key_is_not_painted_key_by_key() {
     let dir = Dir::new(&[]);
     let screen = Screen::new(&dir, "", (80, 40));
     screen.clear();
-    // About 2000 characters without bracketed paste.
+    let output = dir.path().join("output");
+    screen.record(&output);
+    // About 2000 characters without bracketed paste. All of them wait when the session reads on.
     let terms: Vec<String> = (0..300).map(|k| format!("{}", 1000 + k)).collect();
     let text = terms.join(" + ");
-    let start = std::time::Instant::now();
+    screen.signal("STOP");
     screen.text(&text);
+    screen.signal("CONT");
     let shown = screen.shows("1299");
-    let took = start.elapsed();
-    assert!(took < std::time::Duration::from_secs(5), "{took:?}");
     // No character is lost, and the prompt keeps its place.
     let line: String = shown.lines().map(|line| line.trim_start_matches("iverson> ")).collect::<Vec<_>>().join("");
     let plain = |text: &str| text.chars().filter(|c| !c.is_whitespace()).collect::<String>();
     assert_eq!(plain(&line), plain(&text));
     assert!(shown.starts_with("iverson> 1000 + 1001"), "{shown}");
     screen.keys(&["Enter"]);
-    screen.shows(&format!("i64 = {}", (1000..1300).sum::<i64>()));
+    let sum = (1000..1300).sum::<i64>().to_string();
+    screen.shows(&format!("i64 = {sum}"));
+    let painted = screen.until_recorded(&output, &sum).matches("iverson>").count();
+    // The first keys of a burst are painted one by one, and a busy machine may divide the burst.
+    assert!((1..text.len() / 2).contains(&painted), "{painted} paints of {} keys", text.len());
 }

@@ -2,6 +2,7 @@
 //! bit-identical values, and a failure at the same points. Values of machine code may differ by the
 //! order of sums.
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -84,8 +85,10 @@ pub fn near(found: Option<Computed>, wanted: &IrValue, greatest: f64) -> bool {
         let same = x.to_bits() == y.to_bits() || x.is_nan() && y.is_nan();
         // Factoring a multiplication out of a sum may change one non-finite value into another.
         let endless = !x.is_finite() && !y.is_finite();
-        LOOSE.fetch_add(u64::from(!same && apart > one), Ordering::Relaxed);
-        ENDLESS.fetch_add(u64::from(!same && endless), Ordering::Relaxed);
+        count(|counts| {
+            counts.loose += u64::from(!same && apart > one);
+            counts.endless += u64::from(!same && endless);
+        });
         same || endless || apart <= most
     };
     match (found, wanted) {
@@ -139,41 +142,54 @@ struct EngineConfiguration<'w> {
     in_order: bool,
 }
 
-/// Returns the backend that all functions of a test share.
-fn backend() -> Arc<KernelCountingBackend> {
-    static JIT: OnceLock<Arc<KernelCountingBackend>> = OnceLock::new();
-    let made = JIT.get_or_init(|| {
-        let jit = lang_jit::Jit::new(2);
-        Arc::new(KernelCountingBackend { jit: jit.ok(), ..KernelCountingBackend::default() })
+/// Counts of the comparisons of one thread. Tests of other threads of the same process do not
+/// change them.
+#[derive(Clone, Copy, Default, Debug)]
+pub struct OracleCounts {
+    /// The elements farther than another order of one sum explains.
+    pub loose: u64,
+    /// The elements that were not finite, as wanted, but had another value.
+    pub endless: u64,
+    /// The runs that the engine left because of an index that is too large. They are not compared.
+    pub too_large: u64,
+}
+
+impl OracleCounts {
+    /// Returns the sums of the counts of two threads.
+    #[must_use]
+    pub fn plus(self, other: Self) -> Self {
+        Self {
+            loose: self.loose + other.loose,
+            endless: self.endless + other.endless,
+            too_large: self.too_large + other.too_large,
+        }
+    }
+}
+
+thread_local! {
+    static COUNTS: Cell<OracleCounts> = const { Cell::new(OracleCounts { loose: 0, endless: 0, too_large: 0 }) };
+    static BACKEND: Arc<KernelCountingBackend> = Arc::new(KernelCountingBackend {
+        jit: lang_jit::Jit::new(2).ok(),
+        ..KernelCountingBackend::default()
     });
-    Arc::clone(made)
 }
 
-/// Returns the number of elements of machine code that differ by more than the order of one sum
-/// explains.
+/// Returns the counts of this thread.
 #[must_use]
-pub fn loose() -> u64 {
-    LOOSE.load(Ordering::Relaxed)
+pub fn oracle_counts() -> OracleCounts {
+    COUNTS.get()
 }
 
-static LOOSE: AtomicU64 = AtomicU64::new(0);
-
-/// Returns the number of elements that were not finite, as wanted, but had another value.
-#[must_use]
-pub fn endless() -> u64 {
-    ENDLESS.load(Ordering::Relaxed)
+fn count(change: impl FnOnce(&mut OracleCounts)) {
+    let mut counts = COUNTS.get();
+    change(&mut counts);
+    COUNTS.set(counts);
 }
 
-static ENDLESS: AtomicU64 = AtomicU64::new(0);
-
-/// Returns the number of runs that the engine left because of an index that is too large. They are
-/// not compared.
-#[must_use]
-pub fn too_large() -> u64 {
-    TOO_LARGE.load(Ordering::Relaxed)
+/// Returns the backend that all functions of a thread share.
+fn backend() -> Arc<KernelCountingBackend> {
+    BACKEND.with(Arc::clone)
 }
-
-static TOO_LARGE: AtomicU64 = AtomicU64::new(0);
 
 /// Returns the number of kernels with machine code, and the numbers of others by reason.
 #[must_use]
@@ -249,7 +265,7 @@ fn run_agrees(
     let differ = |how: String| Err(format!("{how}\n{ssa}"));
     match (found, wanted) {
         (Err(exec::RunError::IndexTooLarge), _) => {
-            TOO_LARGE.fetch_add(1, Ordering::Relaxed);
+            count(|counts| counts.too_large += 1);
             Ok(())
         }
         (_, Err(EvalError::OutOfFuel)) => Ok(()),

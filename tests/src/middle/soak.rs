@@ -15,6 +15,7 @@ use lang_core::resolve::scalar_fn::{ScalarDomain, ScalarFn};
 use lang_core::session::Session;
 use lang_core::syntax::split::ItemKind;
 
+use super::engine_oracle::{OracleCounts, oracle_counts};
 use super::form_laws::{BrokenLaw, LawChecker, LawCounts};
 use super::forms::SessionForms;
 use super::interpreter_oracle::{Interpreter, grid, point, probes};
@@ -40,6 +41,8 @@ pub struct MiddleReport {
     pub broken: u64,
     /// The first failure of each law, shrunk.
     pub failures: Vec<String>,
+    /// The counts of the comparisons with machine code.
+    pub oracle: OracleCounts,
     /// Whether cost formulas are not compared.
     pub without_costs: bool,
     /// Whether the programs are candidates of shrinking, which may not terminate.
@@ -86,6 +89,7 @@ impl MiddleReport {
         for (function, count) in other.functions {
             *self.functions.entry(function).or_default() += count;
         }
+        self.oracle = self.oracle.plus(other.oracle);
         self.broken += other.broken;
         self.failures.extend(other.failures);
     }
@@ -159,6 +163,7 @@ fn soak_share(seed: u64, numbers: impl Iterator<Item = u64>) -> MiddleReport {
     if !laws.is_empty() {
         report.failures.push(format!("{laws:#?}"));
     }
+    report.oracle = oracle_counts();
     report
 }
 

@@ -2,7 +2,6 @@
 //! rule. `IVERSON_SEED` and `IVERSON_COUNT` select other runs, and `IVERSON_FIRST` with a count of
 //! 1 runs one program alone.
 
-use iverson_tests::middle::engine_oracle::{endless, too_large};
 use iverson_tests::middle::soak::{MiddleReport, judge_text, soak};
 use iverson_tests::random;
 use lang_core::session::Session;
@@ -18,13 +17,21 @@ fn laws_of_the_middle_hold() {
     // These outcomes must be rare, because they check little.
     let (tally, many) = (report.tally, report.tally.tangents / 50);
     assert!(tally.masked <= many && tally.undecided <= many && tally.unfinished <= many, "{tally:?}");
-    assert!(tally.skipped <= many && too_large() <= many, "{tally:?}, {} runs with large indices", too_large());
+    assert!(
+        tally.skipped <= many && report.oracle.too_large <= many,
+        "{tally:?}, {} runs with large indices",
+        report.oracle.too_large
+    );
     let compared = tally.exact + tally.near;
     assert!(tally.loose <= compared / 50 && tally.unbounded <= compared / 20, "{tally:?}");
     // Most failures are the same in the interpreter and in every form.
     assert!(tally.other_failures + tally.omitted <= (tally.failures + tally.form_failures) / 2, "{tally:?}");
-    println!("{} elements of machine code are not finite in another way than the evaluator's", endless());
-    assert!(endless() <= report.programs / 100, "{} elements are not finite in another way", endless());
+    println!("{} elements of machine code are not finite in another way than the evaluator's", report.oracle.endless);
+    assert!(
+        report.oracle.endless <= report.programs / 100,
+        "{} elements are not finite in another way",
+        report.oracle.endless
+    );
     if random::count(PROGRAMS) >= PROGRAMS {
         assert_eq!(report.missing(), Vec::<&str>::new(), "rules that nothing reached");
         assert_eq!(report.missing_functions(), Vec::<&str>::new(), "functions that did not occur");

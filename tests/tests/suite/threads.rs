@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use iverson_tests::kernels::{KernelObserver, ObservedBackend};
-use iverson_tests::middle::engine_oracle::{EngineDefinitions, endless, flat, loose, near};
+use iverson_tests::middle::engine_oracle::{EngineDefinitions, flat, near, oracle_counts};
 use iverson_tests::middle::forms::{FormProvider, SessionForms};
 use iverson_tests::middle::large::{RUNS, session};
 use iverson_tests::middle::synthetic_inputs::{callee, synthetic_inputs, with_derivatives};
@@ -138,7 +138,12 @@ fn values_are_the_same_bits_by_any_number_of_threads() {
         "{chunked} kernels in chunks, {of_chunks} with sums of each chunk, {of_threads} with room private to each thread"
     );
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
-    assert!(endless() == 0 && loose() == 0, "{} elements are not finite, {} are far", endless(), loose());
+    assert!(
+        oracle_counts().endless == 0 && oracle_counts().loose == 0,
+        "{} elements are not finite, {} are far",
+        oracle_counts().endless,
+        oracle_counts().loose
+    );
     assert!(chunked > 200 && of_chunks > 50 && of_threads > 4, "{chunked}, {of_chunks}, {of_threads}");
 }
 

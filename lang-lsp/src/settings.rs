@@ -142,11 +142,11 @@ mod tests {
         let wrong = |value| Settings::from_section(&value).type_warnings.join("; ");
         assert_eq!(
             wrong(json!({"lenses": {"run": "no"}, "evaluate": {"seconds": 0, "memory": "much"}})),
-            "`iverson.lenses.run` is \"no\", and true or false is wanted: it is taken as true; \
-             `iverson.evaluate.seconds` is 0, and a whole number of at least 1 is wanted: it is taken as 1; \
-             `iverson.evaluate.memory` is \"much\", and a whole number of at least 64 is wanted: it is taken as 2048"
+            "`iverson.lenses.run` must be true or false, but is \"no\"; using true; \
+             `iverson.evaluate.seconds` must be an integer of at least 1, but is 0; using 1; \
+             `iverson.evaluate.memory` must be an integer of at least 64, but is \"much\"; using 2048"
         );
-        assert_eq!(wrong(json!({"hints": 7})), "`iverson.hints` is 7, and settings by their names are wanted");
+        assert_eq!(wrong(json!({"hints": 7})), "`iverson.hints` must be an object of settings, but is 7");
         assert_eq!(wrong(json!({"hints": null, "server": {"path": "iverson-lsp"}})), "");
     }
 }

@@ -294,13 +294,13 @@ mod tests {
     fn frames() {
         check(b"Content-Length: 2\r\n\r\n{}content-length:2\r\nContent-Type: x\r\n\r\n[]", &["{}", "[]"]);
         check(b"Content-Length: 2\n\n{}", &["{}"]);
-        check(b"Content-Length: x\r\n\r\nContent-Length: 2\r\n\r\n{}", &["bad: Content-Length is no number", "{}"]);
-        check(b"Hello: you\r\n\r\nContent-Length: 2\r\n\r\n{}", &["bad: there is no Content-Length", "{}"]);
+        check(b"Content-Length: x\r\n\r\nContent-Length: 2\r\n\r\n{}", &["bad: Content-Length is not a number", "{}"]);
+        check(b"Hello: you\r\n\r\nContent-Length: 2\r\n\r\n{}", &["bad: missing Content-Length", "{}"]);
         check(b"Content-Length: 20\r\n\r\n{}", &[]);
         check(b"Content-Length: 1\r\n\r\n{}Content-Length: 2\r\n\r\n[]", &["{", "[]"]);
-        check(b"Content-Length: -2\r\n\r\nCONTENT-LENGTH:2\r\n\r\n{}", &["bad: Content-Length is no number", "{}"]);
-        check(b"Content-Length:\r\n\r\nContent-Length: 2\r\n\r\n{}", &["bad: Content-Length is no number", "{}"]);
-        check(b"{}\nContent-Length: 2\r\n\r\n{}", &["bad: this is no header", "{}"]);
+        check(b"Content-Length: -2\r\n\r\nCONTENT-LENGTH:2\r\n\r\n{}", &["bad: Content-Length is not a number", "{}"]);
+        check(b"Content-Length:\r\n\r\nContent-Length: 2\r\n\r\n{}", &["bad: Content-Length is not a number", "{}"]);
+        check(b"{}\nContent-Length: 2\r\n\r\n{}", &["bad: invalid header", "{}"]);
         check(b"Content-Length: 99999999999999999999999\r\n\r\n{}", &["endless"]);
         check(b"Content-Length: 2000000000\r\n\r\n{}", &["endless"]);
     }

@@ -292,7 +292,7 @@ mod tests {
 
     #[test]
     fn others_stay() {
-        // Input data, fewer truth values than tuples, an element out of bounds, an extent that
+        // Input data, fewer booleans than tuples, an element out of bounds, an extent that
         // depends on an index.
         check(
             "any j < m: i0 == X2[j]",

@@ -275,7 +275,7 @@ mod tests {
         check(
             "  L0 = loop j0 while Y2 with n {
     check 0: Y1 < n && 0 <= Y1, E0500 \"index out of bounds\"
-    check 1[i0 < n]: Y0[i0] != Y1, E0505 \"division by zero\"
+    check 1[i0 < n]: Y0[i0] != Y1, E0505 \"integer division by zero\"
     Y0[i0 < n]: i64 = given X1
     Y1: i64 = carried X2 then Y3
     Y2: bool = carried X3 then Y4

@@ -266,20 +266,20 @@ fn names_defined_twice() {
     check(
         "def f(x: f64) -> f64 = x\ntype T = f64\nlet (a, b) = (1, 2)\ntype T = A | f\nlet b = 3\ndef b(x: f64) -> f64 = x",
         expect![[r#"
-            4: E0104 `T` the type `T` is defined twice
+            4: E0104 `T` the type `T` is duplicate definition
                2: first here
-            4: E0104 `f` `f` is defined twice
+            4: E0104 `f` `f` is duplicate definition
                1: first here
-            5: E0104 `b` `b` is defined twice
+            5: E0104 `b` `b` is duplicate definition
                3: first here
-            6: E0104 `b` `b` is defined twice
+            6: E0104 `b` `b` is duplicate definition
                3: first here
         "#]],
     );
     check(
         "def f(x: f64) -> f64 = x\nderivative f(x; dx) = dx\nderivative f(x; dx) = dx",
         expect![[r#"
-        3: E0104 `f` the derivative of `f` is defined twice
+        3: E0104 `f` the derivative of `f` is duplicate definition
            2: first here
     "#]],
     );
@@ -305,24 +305,24 @@ fn definitions_that_need_their_own_type() {
         "let x = y\nlet y = x + 1",
         expect![[r#"
             1: E0211 `y` `x` uses itself, through `y`
-               1: it is bound here
+               1: bound here
             2: E0211 `x` `y` uses itself, through `x`
-               2: it is bound here
+               2: bound here
         "#]],
     );
     check(
         "type T = U\ntype U = (T, f64)\ntype S = S(T, R) | N\ntype R = R(S)",
         expect![[r#"
-        1: E0109 `T` `T` is defined by itself
-        2: E0109 `U` `U` is defined by itself
+        1: E0109 the definition of `T` `T` is circular
+        2: E0109 the definition of `U` `U` is circular
     "#]],
     );
     check(
         "type T = [n]f64\nlet n = len(f(1.0))\ndef f(x: f64) -> T = [x]",
         expect![[r#"
-            1: E0109 `T` `T` is defined by itself
+            1: E0109 the definition of `T` `T` is circular
             2: E0211 `f` `n` uses itself, through `f`
-               2: it is bound here
+               2: bound here
             3: E0211 `f` the signature of `f` depends on itself
         "#]],
     );
@@ -340,14 +340,14 @@ fn imports() {
         ],
         expect![[r#"
             d/a.iv:
-            1: E0103 `"./b.iv"` `d/b.iv` imports this module, perhaps through others
-            2: E0102 `"../c.iv"` there is no module `c.iv`
-            2: E0104 `b` the module name `b` is defined twice
+            1: E0103 `"./b.iv"` `d/b.iv` imports this module, directly or through other modules
+            2: E0102 `"../c.iv"` cannot find module `c.iv`
+            2: E0104 `b` the module name `b` is duplicate definition
                1: first here
 
             d/b.iv:
-            1: E0103 `"a.iv"` `d/a.iv` imports this module, perhaps through others
-            2: E0102 `nowhere` there is no module `nowhere`
+            1: E0103 `"a.iv"` `d/a.iv` imports this module, directly or through other modules
+            2: E0102 `nowhere` cannot find module `nowhere`
             3: E0103 `"./b.iv"` this module imports itself
 
         "#]],

@@ -402,7 +402,7 @@ fn several_folders_come_and_go() {
             if found == wanted {
                 return;
             }
-            assert!(begun.elapsed() < client::PATIENCE, "{found:?}");
+            assert!(begun.elapsed() < crate::client::PATIENCE, "{found:?}");
             std::thread::sleep(Duration::from_millis(5));
         }
     };

@@ -319,21 +319,21 @@ mod tests {
     fn errors() {
         let at = |place: &str, message: &str| format!("this is not JSON: {message} at {place}");
         for (text, place, message) in [
-            ("", "line 1 column 1", "it ends where a value is wanted"),
-            ("[1,\n 2", "line 2 column 3", "it ends where `,` or `]` is wanted"),
-            ("{\"a\": 1, \"a\": 2}", "line 1 column 10", "the key `a` stands twice in an object"),
-            ("{\"a\" 1}", "line 1 column 6", "'1' stands where `:` is wanted"),
-            ("{a: 1}", "line 1 column 2", "'a' stands where a key in quotes is wanted"),
-            ("[1,]", "line 1 column 4", "']' stands where a value is wanted"),
-            ("nil", "line 1 column 1", "`nil` is no value"),
-            ("01", "line 1 column 1", "a number does not begin with 0"),
-            ("1.", "line 1 column 3", "a digit is wanted"),
+            ("", "line 1 column 1", "expected a value but found the end"),
+            ("[1,\n 2", "line 2 column 3", "expected `,` or `]` but found the end"),
+            ("{\"a\": 1, \"a\": 2}", "line 1 column 10", "duplicate key `a` in an object"),
+            ("{\"a\" 1}", "line 1 column 6", "expected `:` but found '1'"),
+            ("{a: 1}", "line 1 column 2", "expected a key in quotes but found 'a'"),
+            ("[1,]", "line 1 column 4", "expected a value but found ']'"),
+            ("nil", "line 1 column 1", "`nil` is not a value"),
+            ("01", "line 1 column 1", "a number must not begin with 0"),
+            ("1.", "line 1 column 3", "expected a digit"),
             ("1e400", "line 1 column 1", "the number 1e400 is too large"),
-            ("\"a", "line 1 column 1", "a string is not closed"),
-            ("\"\\ud800\"", "line 1 column 8", "half of a surrogate pair stands alone"),
-            ("\"\\x\"", "line 1 column 4", "there is no such escape"),
-            ("\"\\u00g0\"", "line 1 column 4", "`\\u` takes four digits"),
-            ("1 2", "line 1 column 3", "text follows the value"),
+            ("\"a", "line 1 column 1", "unclosed string"),
+            ("\"\\ud800\"", "line 1 column 8", "unpaired surrogate"),
+            ("\"\\x\"", "line 1 column 4", "unknown escape"),
+            ("\"\\u00g0\"", "line 1 column 4", "`\\u` must have four hexadecimal digits"),
+            ("1 2", "line 1 column 3", "unexpected text after the value"),
         ] {
             assert_eq!(shown(text), at(place, message), "{text}");
         }

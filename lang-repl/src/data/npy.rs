@@ -511,7 +511,7 @@ mod tests {
         header("{'descr': '=f8', 'fortran_order': False, 'shape': ()}", "Real(8) false false []");
         header("{'descr': 'i4', 'fortran_order': False, 'shape': ()}", "Signed(4) false false []");
         header("{'descr': '|b1', 'fortran_order': False, 'shape': (3L,)}", "Bool false false [3]");
-        let bad = "its header is not that of a .npy file";
+        let bad = "invalid .npy header";
         for text in [
             "",
             "{}",
@@ -523,8 +523,8 @@ mod tests {
         ] {
             header(text, bad);
         }
-        header("{'shape': (-1,)}", "its header has no proper shape");
-        header("{'shape': (1.5,)}", "its header has no proper shape");
+        header("{'shape': (-1,)}", "invalid shape in the header");
+        header("{'shape': (1.5,)}", "invalid shape in the header");
         header("{'shape': (99999999999999999999,)}", "an axis of 99999999999999999999 elements is too large");
         for (kind, noun) in [
             ("<c16", "complex numbers"),
@@ -534,14 +534,11 @@ mod tests {
             ("<M8[ns]", "dates"),
             ("<f16", "reals of more than 64 bits"),
         ] {
-            let message = format!("its elements are {noun}, of the kind `{kind}`, which is not read");
+            let message = format!("elements of kind `{kind}` ({noun}) are not supported");
             header(&format!("{{'descr': '{kind}'}}"), &message);
         }
-        let other = "its elements are of the kind `<q3`, which is not read: it is neither real, integer nor bool";
+        let other = "elements of kind `<q3` are not supported, because they are neither real, integer nor bool";
         header("{'descr': '<q3'}", other);
-        header(
-            "{'descr': [('a', '<f8')]}",
-            "its elements are structures, which are not read; save each field by itself",
-        );
+        header("{'descr': [('a', '<f8')]}", "structured elements are not supported; save each field separately");
     }
 }

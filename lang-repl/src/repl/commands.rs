@@ -419,11 +419,11 @@ mod tests {
         check(":type", Some(Err(":type needs EXPR; see :help type")));
         check(":quit now", Some(Err(":quit takes no argument")));
         check(":help", Some(Ok((CommandKind::Help, ""))));
-        check(":digits 3", Some(Err("there is no command :digits; did you mean `:set digits`?")));
-        check(":laod f", Some(Err("there is no command :laod; did you mean :load?")));
+        check(":digits 3", Some(Err("unknown command :digits; did you mean `:set digits`?")));
+        check(":laod f", Some(Err("unknown command :laod; did you mean :load?")));
         check(":save! f.iv", Some(Ok((CommandKind::Save(true), "f.iv"))));
-        check(":load! f", Some(Err("there is no command :load!; did you mean :load?")));
-        check(":", Some(Err("there is no command :; :help lists all")));
+        check(":load! f", Some(Err("unknown command :load!; did you mean :load?")));
+        check(":", Some(Err("unknown command :; :help lists all commands")));
         check(":q", Some(Ok((CommandKind::Quit, ""))));
         check(":rel", Some(Ok((CommandKind::Reload, ""))));
         check(":re", Some(Err("`:re` may be :reload or :reset")));

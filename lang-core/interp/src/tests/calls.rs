@@ -195,7 +195,7 @@ fn extents() {
         });
     };
     check_size(3, "1.0");
-    check_size(4, "E0501 sizes differ for axis 0 of argument `x`: 4, where n + 1 = 3 is needed");
+    check_size(4, "E0501 sizes differ for axis 0 of argument `x`: found 4, expected n + 1 = 3");
 }
 
 #[test]

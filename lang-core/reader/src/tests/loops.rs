@@ -49,11 +49,11 @@ fn loops_that_are_none() {
           L1 = loop j0 < n {
           }
           out X1
-          4:3: `L0` is wanted, not `L1`
+expected           4:3: `L0`, found `L1`
         of
           X2: f64 = L0.last Y1
           out X2
-          4:3: there is no loop L0 here
+          4:3: unknown loop L0
         of
           L0 = loop j0 < n {
             Y0: f64 = given X0[j0]
@@ -67,82 +67,82 @@ fn loops_that_are_none() {
           }
           X2: f64 = L0.every Y0
           out X2
-          7:3: this part has 1 indices and is `f64`
+          7:3: this result has 1 indices and type `f64`
         of
           L0 = loop j0 < n {
             Y0: f64 = given X0[j0]
           }
           X2[i0 < n]: f64 = L0.every Y1
           out X2
-          4:3: `Y1` is no statement before this one
+          4:3: `Y1` is not an earlier statement
         of
           L0 = loop j0 < n {
             Y0: f64 = given X0[i0]
           }
           X2[i0 < n]: f64 = L0.every Y0
           out X2
-          5:24: `i0` is not known here
+          5:24: unknown name `i0`
         of
           L0 = loop j0 < n {
             Y0: f64 = given X0
           }
           X2[i0 < n]: f64 = L0.every Y0
           out X2
-          5:5: what is read has 1 indices and is `f64`
+          5:5: the operand has 1 indices and type `f64`
         of
           L0 = loop j0 < n {
             Y0: f64 = given X2
           }
           X2[i0 < n]: f64 = L0.every Y0
           out X2
-          5:21: `X2` is no statement before this one
+          5:21: `X2` is not an earlier statement
         of
           L0 = loop j0 < n {
             Y0: f64 = X1
           }
           X2[i0 < n]: f64 = L0.every Y0
           out X2
-          5:15: `X1` is no statement before this one
+          5:15: `X1` is not an earlier statement
         of
           L0 = loop j0 < n {
             Y0: f64 = input x
           }
           X2[i0 < n]: f64 = L0.every Y0
           out X2
-          5:5: a function has an `input`, a loop what is `given` or `carried`
+          5:5: a function must use `input`, a loop `given` or `carried`
         of
           L0 = loop j0 < n {
             Y0[i0 < n]: f64 = given X0
           }
           X2[i0 < n, i1 < n]: f64 = L0.every Y0
           out X1
-          5:13: `n` is not known here
+          5:13: unknown name `n`
         of
           L0 = loop j0 < n with n, n {
           }
           X2: i64 = L0.trips
           out X1
-          4:28: `n` is there twice
+          4:28: duplicate name `n`
         of
           L0 = loop j0 < n with m {
           }
           X2: i64 = L0.trips
           out X1
-          4:25: `m` is not known here
+          4:25: unknown name `m`
         of
           L0 = loop j0 < n {
             Y0: f64 = given k = X1
           }
           X2: i64 = L0.trips
           out X1
-          5:5: only an integer has a name here
+          5:5: only an integer may have a name here
         of
           L0 = loop j0 < n {
             Y0: f64 = carried X1 then Y1
           }
           X2: i64 = L0.trips
           out X1
-          5:31: `Y1` is no statement before this one
+          5:31: `Y1` is not an earlier statement
         of
           L0 = loop j0 < n {
             Y0: f64 = carried X1 then Y1
@@ -150,73 +150,73 @@ fn loops_that_are_none() {
           }
           X2: i64 = L0.trips
           out X1
-          5:31: `Y1` is of another type than what is carried
+          5:31: `Y1` does not have the type of the carried value
         of
           L0 = loop j0 < n {
             Y0: f64 = carried X1
           }
           X2: i64 = L0.trips
           out X1
-          6:3: `then` is wanted, not `}`
+expected           6:3: `then`, found `}`
         of
           L0 = loop j0 while Y0 {
             Y0: f64 = given X1
           }
           X2: i64 = L0.trips
           out X1
-          4:22: `Y0` is no truth value that is carried
+          4:22: `Y0` is not a carried truth value
         of
           L0 = loop j0 < n {
             all
           }
           X2: i64 = L0.trips
           out X1
-          6:3: `needs` is wanted, not `}`
+expected           6:3: `needs`, found `}`
         of
           L0 = loop j0 < n {
             all needs 0
           }
           X2: i64 = L0.trips
           out X1
-          5:15: there is no check 0
+          5:15: unknown check 0
         of
           L0 = loop j1 < n {
           }
           out X1
-          4:13: `j0` is wanted, not `j1`
+expected           4:13: `j0`, found `j1`
         of
           L0 = loop j0 < n {
           out X1
-          5:3: `Y0` or `}` is wanted, not `out`
+expected           5:3: `Y0` or `}`, found `out`
         of
           X2: f64 = given X1
           out X2
-          4:3: a function has an `input`, a loop what is `given` or `carried`
+          4:3: a function must use `input`, a loop `given` or `carried`
         of
           X2: f64 = input 2: y = let y
           out X2
-          4:3: this is no input 1
+          4:3: expected input 1
         of
           X2[i0 < n]: f64 = X0 with [0, 1] = X1
           out X1
-          4:3: an update at 2 indices
+          4:3: an update with 2 indices does not match the rank
         of
           X2[i0 < n]: f64 = X0 with [i0] = X1
           out X1
-          4:3: `i0` is no index of the update
+          4:3: an update must not use index `i0`
         of
           X2[i0 < n]: f64 = X0 with [i1] = X0[i1] for i0 < n
           out X1
-          4:47: `i1` is wanted, not `i0`
+expected           4:47: `i1`, found `i0`
         of
           X2[i0 < n]: i64 = X0 with [0] = X1
           out X1
-          4:3: an update by another type
+          4:3: the update has a different type
         of
           X2[i0 < n]: f64 = for i0: X0[i0] with [] = X1
           X3: f64 = X0[0] with [0] = X1
           out X1
-          5:3: an update at 1 indices
+          5:3: an update with 1 indices does not match the rank
     "#]]
     .assert_eq(&texts.iter().map(message).collect::<String>());
 }
@@ -256,25 +256,25 @@ fn core_loops() {
               update(update(x, [n - 1] += 1.0), [i + 1] = v[i] for i < n - 1 if 0 < n)
 
             core f[n](x: [n]f64) -> f64 = loop k < n from 1.0: f#0[n, k](x)
-              1:31: the type of a loop stands after it
+              1:31: a loop must be followed by its type
             core f[n](x: [n]f64) -> f64 = (loop k < n from 1.0: f#0[n, k](x): (f64, f64, i64)).0
-              1:32: `(f64, f64, i64)` is no type of a loop
+              1:32: `(f64, f64, i64)` is not a loop type
             core f[n](x: [n]f64) -> f64 = (loop k < n from 1.0: f#0[n, k](x): (i64, [0](), i64)).0
-              1:48: `f64` is not what is carried
+              1:48: the initial value has type `f64`, which is not the carry type
             core f[n](x: [n]f64) -> f64 = (loop k < n: f#0[n, k](x): (f64, [0](), i64)).0
-              1:42: `from` is wanted, not `:`
+expected               1:42: `from`, found `:`
             core f[n](x: [n]f64) -> f64 = (loop k from 1.0 while .1: f#0[n](x): (f64, [0](), i64)).0
-              1:56: the first part is wanted, not `:`
+expected               1:56: component 0, found `:`
             core f[n](x: [n]f64) -> [n]f64 = update(x, [0, 1] = 1.0)
-              1:53: an index of `f64`
+              1:53: `f64` cannot be indexed
             core f[n](x: [n]f64) -> [n]f64 = update(x, [0] = x)
-              1:50: `[n]f64` in place of `f64`
+              1:50: found type `[n]f64`, expected `f64`
             core f[n](x: [n]f64) -> [n]f64 = update(x, [i] = x for i < n)
-              1:50: an element at the indices of the update is wanted here
+              1:50: expected an element at the indices of the update
             core f[n](x: [n]f64) -> [n]f64 = update(x, [i] = x[j] for i < n)
-              1:50: an element at the indices of the update is wanted here
+              1:50: expected an element at the indices of the update
             core f[n](x: [n]f64) -> [n]f64 = update(x, [i] = 1.0)
-              1:45: `i` is not known here
+              1:45: unknown name `i`
         "#]],
     );
 }

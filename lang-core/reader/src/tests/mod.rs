@@ -67,85 +67,85 @@ fn core_that_is_none() {
         ],
         expect![[r#"
 
-              1:1: `ssa` is wanted, not the end
+expected               1:1: `ssa`, found the end
             core
-              1:5: a definition is wanted, not the end
+expected               1:5: a definition, found the end
             core f
-              1:7: `[` is wanted, not the end
+expected               1:7: `[`, found the end
             core f[n](x: [n]f64) -> f64
-              1:28: `=` is wanted, not the end
+expected               1:28: `=`, found the end
             core f[n](x: [n]f64) -> f64 =
-              1:30: an expression is wanted, not the end
+expected               1:30: an expression, found the end
             core f[n](x: [n]f64) -> f64 = x
-              1:31: this is `[n]f64`, not `f64`
+              1:31: found type `[n]f64`, expected `f64`
             core f[n](x: [n]f64) -> f64 = y
-              1:31: `y` is not known here
+              1:31: unknown name `y`
             core m.f[n](x: [n]f64) -> f64 = 0.0
-              1:6: a name without a module is wanted, not `m`
+expected               1:6: a name without a module, found `m`
             core f[n](x: [m]f64) -> f64 = 0.0
-              1:15: `m` is not known here
+              1:15: unknown name `m`
             core f[n](n: i64) -> f64 = 0.0
-              1:11: `n` is there twice
+              1:11: duplicate name `n`
             core f[2](x: f64) -> f64 = x
-              1:8: the name of a size is wanted here
+              1:8: expected the name of a size
             core f[n](bounded x: [n]f64) -> f64 = 0.0
-              1:22: only an `i64` has this mark
+              1:22: only an `i64` parameter may be `bounded` or `data`
             core f[](x: f64) -> f64 = x + 1
-              1:27: a sum of `f64` and `i64`
+              1:27: cannot add `f64` and `i64`
             core f[](x: f64) -> f64 = x + 
-              1:31: an expression is wanted, not the end
+expected               1:31: an expression, found the end
             core f[](x: f64) -> f64 = (x
-              1:29: `,` or `)` is wanted, not the end
+expected               1:29: `,` or `)`, found the end
             core f[](x: f64) -> f64 = x * x * x
-              1:27: a product of more than two factors, which needs parentheses
+              1:27: a product of more than two factors needs parentheses
             core f[](x: f64) -> f64 = x x
-              1:29: the end of the text is wanted, not `x`
+expected               1:29: the end of the text, found `x`
             core f[](x: f64) -> f64 = x.0
               1:27: `f64` has no component 0
             core f[](x: {a: f64}) -> f64 = x.b
               1:32: `{a: f64}` has no field `b`
             core f[](x: f64) -> f64 = x[0]
-              1:29: an index of `f64`
+              1:29: `f64` cannot be indexed
             core f[n](x: [n]f64) -> f64 = x[x]
-              1:33: `x` is `[n]f64`, not an integer
+              1:33: `x` has type `[n]f64`, expected an integer
             core f[n](x: [n]f64) -> f64 = x[n / 2]
-              1:37: `/` is of reals; integers have `//`
+              1:37: `/` requires reals; use `//` for integers
             core f[n](x: [n]f64) -> f64 = x[n // 0]
-              1:38: a division by 0
+              1:38: division by zero
             core f[n](x: [n]f64) -> f64 = sum i < n: [x[i]] * x[i]
-              1:43: `x` has no `bool` at 1 indices
+              1:43: `x` has no element of type `bool` with 1 indices
             core f[n](x: [n]f64) -> f64 = sum i < n: [i < n] + x[i]
-              1:50: `*` after a bracket is wanted, not `+`
+expected               1:50: `*` after a bracket, found `+`
             core f[n](x: [n]f64) -> f64 = sum i < n: [R(i)] * x[i]
-              1:43: `R` is not known here
+              1:43: unknown name `R`
             core f[](x: f64) -> f64 = sqrt(x, x)
-              1:27: `sqrt` takes 1, not 2
+              1:27: `sqrt` takes 1 arguments, found 2
             core f[](x: f64) -> f64 = g(x)
-              1:27: `g` is no operation; a definition is called as `g[…](…)`
+              1:27: unknown operation `g`; call a definition as `g[…](…)`
             core f[](x: f64) -> [2]f64 = g[](x)
-              1:30: this is `f64`, not `[2]f64`
+              1:30: found type `f64`, expected `[2]f64`
             core f[](x: f64) -> f64 = check(0 < 1, E9999 "no") x
-              1:40: the code of a failure is wanted, not `E9999`
+expected               1:40: an error code, found `E9999`
             core f[](x: f64) -> f64 = check(0 < 1, E0500 "no) x
-              1:46: a text without an end, or with an unknown escape
+              1:46: unterminated string, or unknown escape
             core f[](x: f64) -> f64 = let y = x
-              1:36: `in` is wanted, not the end
+expected               1:36: `in`, found the end
             core f[](x: f64) -> f64 = let index y = x in y
-              1:41: only an `i64` is an index
+              1:41: an index must have type `i64`
             core f[](x: f64) -> f64 = g_adj{0, 1}[](x)
-              1:37: `;` is wanted, not `}`
+expected               1:37: `;`, found `}`
             core f[](x: f64) -> f64 = g[[n]f64;](x)
-              1:30: an extent in a type argument is `s0`, `s1`, …
+              1:30: an extent in a type argument must be `s0`, `s1`, …
             core f[](x: f64) -> f64 = ~x
-              1:27: the character '~', which has no meaning here
+              1:27: unexpected character '~'
             core f[](x: f64) -> f64 = 99999999999999999999999999999999999999999999
-              1:27: a number too large
+              1:27: the number is too large
             core f[](x: f64) -> f64 = `x
-              1:27: a name without its closing backquote
+              1:27: missing closing backquote
             core f[](x: f64) -> f64 = x > 0.0 && x < 1.0
-              1:27: `&&` and `||` stand in brackets
+              1:27: `&&` and `||` must be in brackets
             core f[](x: f64) -> i64 = 99999999999999999999: i64
-              1:27: 99999999999999999999 is no `i64`
+              1:27: 99999999999999999999 does not fit in `i64`
         "#]],
     );
 }
@@ -187,32 +187,32 @@ fn ssa_that_is_none() {
             ssa f[n](x: [n]f64) -> f64 =
               check 1: 0 < n, E0500 "no"
               out X0
-              2:9: the next check is 0
+              2:9: expected check 0
             ssa f[n](x: [n]f64) -> f64 =
               X1: f64 = 0.0
               out X1
-              2:3: `X0` or `out` is wanted, not `X1`
+expected               2:3: `X0` or `out`, found `X1`
             ssa f[n](x: [n]f64) -> f64 =
               X0: f64 = 0
               out X0
-              2:13: a constant of type `f64` is wanted, not `0`
+expected               2:13: a constant of type `f64`, found `0`
             ssa f[n](x: [n]f64) -> f64 =
               X0: i64 = 1.5
               out X0
-              2:13: a constant of type `i64` is wanted, not `1.5`
+expected               2:13: a constant of type `i64`, found `1.5`
             ssa f[n](x: [n]f64) -> f64 =
               X0: f64 = X0
               out X0
-              2:13: `X0` is no statement before this one
+              2:13: `X0` is not an earlier statement
             ssa f[n](x: [n]f64) -> f64 =
               X0: f64 = X1
               X1: f64 = 1.0
               out X0
-              2:13: `X1` is no statement before this one
+              2:13: `X1` is not an earlier statement
             ssa f[n](x: [n]f64) -> f64 =
               X0[i1 < n]: f64 = input x
               out X0
-              2:6: `i0` is wanted, not `i1`
+expected               2:6: `i0`, found `i1`
             ssa f[n](x: [n]f64) -> f64 =
               X0[i0 < n]: f64 = 1.0
               out X0
@@ -220,11 +220,11 @@ fn ssa_that_is_none() {
             ssa f[n](x: [n]f64) -> f64 =
               X0[i0 < n]: f64 = input y
               out X0
-              2:3: `y` is no parameter
+              2:3: unknown parameter `y`
             ssa f[n](x: [n]f64) -> f64 =
               X0[i0 < n]: f64 = input y = x.0
               out X0
-              2:3: `x` has no such part
+              2:3: `x` has the updated value has the value has no such component
             ssa f[n](x: [n]f64) -> f64 =
               X0[i0 < n]: f64 = input x
               out X0
@@ -233,52 +233,52 @@ fn ssa_that_is_none() {
               X0[i0 < n]: f64 = input x
               X1: f64 = X0[i0]
               out X1
-              3:16: `i0` is not known here
+              3:16: unknown name `i0`
             ssa f[n](x: [n]f64) -> f64 =
               X0[i0 < n]: f64 = input x
               X1: f64 = X0
               out X1
-              3:13: `X0` has 1 indices, not 0
+              3:13: `X0` has 1 indices, found 0
             ssa f[n](x: [n]f64) -> f64 =
               X0[i0 < n]: f64 = input x
               X1: f64 = sum i1 < n: X0[i0]
               out X1
-              3:17: `i0` is wanted, not `i1`
+expected               3:17: `i0`, found `i1`
             ssa f[n](x: [n]f64) -> f64 =
               X0[i0 < n]: f64 = input x
               X1: f64 = sum i0 < n: X0[i0] needs 0
               out X1
-              3:38: there is no check 0
+              3:38: unknown check 0
             ssa f[n](x: [n]f64) -> f64 =
               X0[i0 < n]: f64 = input x
               X1[i0 < n]: f64 = foo(X0[i0])
               out X1
-              3:3: `foo` is no operation
+              3:3: unknown operation `foo`
             ssa f[n](x: [n]f64) -> f64 =
               X0[i0 < n]: f64 = input x
               X1[i0 < n]: f64 = /(X0[i0])
               out X1
-              3:3: `/` takes 2, not 1
+              3:3: `/` takes 2 arguments, found 1
             ssa f[n](x: [n]f64) -> f64 =
               X0[i0 < n]: f64 = input x
               X1: f64 = X0[0] * X0[0] + X0[0]
               out X1
-              3:27: the end of a product is wanted, not `+`
+expected               3:27: the end of the product, found `+`
             ssa f[n](x: [n]f64) -> f64 =
               X0[i0 < n]: f64 = input x
               X1: f64 = for i0: g[n](X0[i0]).0
               out X1
-              3:3: a call for more indices than there are
+              3:3: the call has more batch indices than the statement has indices
             ssa f[n](x: [n]f64) -> f64 =
               X0[i0 < n]: f64 = input x
               X1: f64 = g[n](X0)
               out X1
-              4:3: `.` is wanted, not `out`
+expected               4:3: `.`, found `out`
             ssa f[n](x: [n]f64) -> f64 =
               X0[i0 < n]: f64 = input x
               X1: f64 = sum i0 < n: X0[i0]
               out X1, X1
-              4:7: 2 parts; the result has 1
+found               4:7: 2 outputs, but the result has 1 components
             ssa f[n](x: [n]f64) -> f64 =
               X0[i0 < n]: f64 = input x
               X1: i64 = 1
@@ -288,17 +288,17 @@ fn ssa_that_is_none() {
               X0[i0 < n]: f64 = input x
               X1: f64 = sum i0 < n: X0[i0]
               out X1 needs 3
-              4:16: there is no check 3
+              4:16: unknown check 3
             ssa f[n](x: [n]f64) -> f64 =
               X0[i0 < n]: f64 = input x
               X1: f64 = X0[4294967295]
               out X4294967295
-              4:7: `X4294967295` is no statement before this one
+              4:7: `X4294967295` is not an earlier statement
             ssa f[n](x: [n]f64) -> f64 =
               X0[i0 < n]: f64 = input x
               X1: f64 = sum i0 < n: [x[i0] == 0] * X0[i0]
               out X1
-              3:26: `x` has no `i64` at 1 indices
+              3:26: `x` has no element of type `i64` with 1 indices
         "#]],
     );
 }
@@ -418,13 +418,13 @@ fn reductions() {
               (prod i < n: x[i]) + max(x[0], min j < n if 0 < j: x[j])
 
             core f[n](x: [n]f64) -> f64 = max i < n if: x[i]
-              1:43: an expression is wanted, not `:`
+expected               1:43: an expression, found `:`
             core f[n](x: [n]f64) -> f64 = max i < n at i: x[i]
-              1:41: `:` is wanted, not `at`
+expected               1:41: `:`, found `at`
             core f[n](x: [n]f64) -> i64 = argmax i < n: x[i]
-              1:43: `at` is wanted, not `:`
+expected               1:43: `at`, found `:`
             core f[n, m](a: [n, m]f64) -> f64 = max i < n: a[i]
-              1:48: a scalar is wanted here, not `[m]f64`
+              1:48: expected a scalar, found `[m]f64`
             ssa f[n](x: [n]f64) -> f64 =
               X0[i0 < n]: f64 = input x
               X1: f64 = [0 < n] * max i0 < n if i0 < 3: X0[i0]
@@ -458,12 +458,12 @@ fn reductions() {
               X0[i0 < n]: f64 = input x
               X1: f64 = max i1 < n: X0[i1]
               out X1
-              3:17: `i0` is wanted, not `i1`
+expected               3:17: `i0`, found `i1`
             ssa f[n](x: [n]f64) -> i64 =
               X0[i0 < n]: f64 = input x
               X1: i64 = argmax i0 < n: X0[i0]
               out X1
-              3:26: `at` is wanted, not `:`
+expected               3:26: `at`, found `:`
         "#]],
     );
 }

@@ -192,13 +192,13 @@ fn parameters_of_types() {
     check_diagnostics(
         "type Net(n) = {w: [n]f64}\ndef f(x: Net(f64)) -> f64 = 1.0",
         expect![[r#"
-        E0108 `f64` `f64` is a type, and a size is wanted here
+        E0108 `f64` `f64` is a type, but a size is expected here
     "#]],
     );
     check_diagnostics(
         "type T(n) = [n]n",
         expect![[r#"
-        E0108 `n` `n` is a size, and a type is wanted here
+        E0108 `n` `n` is a size, but a type is expected here
     "#]],
     );
 }
@@ -458,9 +458,9 @@ fn modules() {
             E0107 `duoble` module `m` has no `duoble`
               help: did you mean `double`?
             E0100 `m` `m` is not defined
-              help: `m` is a module; what it defines is written `m.…`
+              help: `m` is a module; write `m.…` for its definitions
             E0107 `len` module `m` has no `len`
-              help: no module is needed: write `len`
+              help: write `len` without a module
         "#]],
     );
     check_diagnostics(
@@ -491,14 +491,14 @@ fn rules() {
         "adjoint f(x; dy) = dy",
         expect![[r#"
         E0100 `f` there is no definition `f` in this module
-          help: a rule stands in the module of its definition
+          help: write a rule in the module of its definition
     "#]],
     );
     check_diagnostics(
         "adjoint len(x; dy) = dy",
         expect![[r#"
         E0100 `len` there is no definition `len` in this module
-          help: a rule stands in the module of its definition
+          help: write a rule in the module of its definition
     "#]],
     );
 }

@@ -35,7 +35,7 @@ fn one_diagnostic_for_one_unknown_name() {
         expect![[r#"
             E0101 `a` there is no type `a`
             E0100 `m` `m` is not defined
-              help: `m` is a module; what it defines is written `m.…`
+              help: `m` is a module; write `m.…` for its definitions
         "#]],
     );
     check_diagnostics(
@@ -52,17 +52,14 @@ fn one_diagnostic_for_one_unknown_name() {
 fn habits_of_other_languages() {
     check_help("dot(x, y)", "write `sum i: x[i] * y[i]`");
     check_help("np.dot(x, y)", "write `sum i: x[i] * y[i]`");
-    check_help("np.exp(x[0])", "no module is needed: write `exp`");
-    check_help(
-        "np.isnan(x[0])",
-        "a NaN is the only number that differs from itself: write `x != x`, of a whole array too",
-    );
-    check_help("is_finite(x[0])", "write `abs(x) < inf`, which no NaN is either");
+    check_help("np.exp(x[0])", "write `exp` without a module");
+    check_help("np.isnan(x[0])", "write `x != x`, also for a whole array, because only NaN differs from itself");
+    check_help("is_finite(x[0])", "write `abs(x) < inf`, which is false for NaN");
     check_help("range(n)[0]", "write `for i < n: i`, or `iota(n)`");
     check_help("zeros(n)[0]", "write `for i < n: 0.0`, or `replicate(n, 0.0)`");
-    check_help("if True then 1.0 else 0.0", "truth is written `true`");
+    check_help("if True then 1.0 else 0.0", "write `true`");
     check_help("sum(x)", "write `sum i: x[i]`");
-    check_help("float(n)", "conversion to the default real is written `f64(x)`");
+    check_help("float(n)", "write `f64(x)` to convert to the default real type");
     check_help("exp2(x[0])", "write `2.0 ^ x`");
     check_help("totl(x)", "did you mean `total`?");
     check_help("sqr(x[0])", "write `x^2`");
@@ -74,9 +71,9 @@ fn habits_of_other_languages() {
         E0101 `double` there is no type `double`
           help: the default real is `f64`
         E0101 `real` there is no type `real`
-          help: `real` is a class of types: for any real type write `a` here and `where a: real` after the result; the default real is `f64`
+          help: `real` is a type class: write `a` here and `where a: real` after the result; the default real is `f64`
         E0101 `Vec` there is no type `Vec`
-          help: an array is written `[n]f64`, with more axes `[n, m]f64`
+          help: write an array type as `[n]f64`, or `[n, m]f64` with two axes
     "#]],
     );
 }

@@ -49,7 +49,7 @@ fn a_question_may_be_stopped() {
     assert_eq!(cost(&session), told);
 }
 
-/// The cost of a place: its work, its tests, and its iterations.
+/// The cost of a place: its work, its tests, and iterations.
 #[test]
 fn costs_by_places_of_the_text() {
     let text = "def pick(x: [n]f64, at: [m]i64) -> f64 = sum k: x[at[k]] * x[k % n]\n\

@@ -52,28 +52,28 @@ fn brackets() {
         ],
         expect![[r#"
             x[i + j]] * c[j]
-                2: E0002 `]` `]` closes no bracket
+                2: E0002 unmatched closing bracket `]` `]`
             x[i + j * c[j]
-                2: E0002 `[` `[` is never closed
+                2: E0002 unclosed bracket `[` `[`
             x[[i + j] * c[j]
-                2: E0002 `[` `[` is never closed
+                2: E0002 unclosed bracket `[` `[`
             x[i + j] * cj]
-                2: E0002 `]` `]` closes no bracket
+                2: E0002 unmatched closing bracket `]` `]`
             let y = conv(x, c)) in
-                6: E0002 `)` `)` closes no bracket
+                6: E0002 unmatched closing bracket `)` `)`
             let y = conv(x, c in
-                6: E0002 `(` `(` is never closed
+                6: E0002 unclosed bracket `(` `(`
             let y = convx, c) in
                 6: E0001 `,` expected an expression or `in`, found `,`
-                  help: after the last `let` stand `in` and the result
+                  help: write `in` and the result after the last `let`
             2 * h)
-                11: E0002 `)` `)` closes no bracket
+                11: E0002 unmatched closing bracket `)` `)`
             let x: [32f64
-                24: E0002 `[` `[` is never closed
+                24: E0002 unclosed bracket `[` `[`
             def conv(x: [n + m - 1]]f64, c
-                2: E0002 `]` `]` closes no bracket
+                2: E0002 unmatched closing bracket `]` `]`
             0.125, 0.375
-                25: E0002 `[` `[` is never closed
+                25: E0002 unclosed bracket `[` `[`
         "#]],
     );
 }
@@ -100,10 +100,10 @@ fn signs_and_words() {
         expect![[r#"
             let h 1e-6
                 10: E0001 `1e-6` expected `=`, found a number
-                  help: a name is bound with `let x = e`
+                  help: bind a name with `let x = e`
             let h == 1e-6
                 10: E0001 `==` expected `=`, found `==`
-                  help: a name is bound with one `=`
+                  help: bind a name with a single `=`
             let hidden = =
                 25: E0001 `=` expected an expression, found `=`
             deconvolve(x z, start, 400
@@ -121,22 +121,22 @@ fn signs_and_words() {
                 11: E0001 `in` expected an expression, found `in`
             = i < n: sum j
                 2: E0001 `:` expected an operator or the end, found `:`
-                  help: an index stands after `for`, `sum` or the like: `for i < n: e`
+                  help: write an index after a binder such as `for` or `sum`: `for i < n: e`
             for i < n: for sum j < m:
                 2: E0001 `j` expected `:`, found `j`
-                  help: index variables are separated by commas: `for i, j: e`
+                  help: separate index variables with commas: `for i, j: e`
             conv(x
-                2: E0009 `conv(x: [n + m - 1]f64, c: [m]f64) -> [n]f64 = for i < n: sum j < m: x[i + j] * c[j]` this stands in no item
-                  help: every item starts with `def`, `type`, `import`, `let` or `do`; to call it here write `do conv(…)`
+                2: E0009 `conv(x: [n + m - 1]f64, c: [m]f64) -> [n]f64 = for i < n: sum j < m: x[i + j] * c[j]` this text is outside all items
+                  help: every item must begin with `def`, `type`, `import`, `let` or `do`; to call it here, write `do conv(…)`
             def def conv(x
                 2: E0001 `def` expected a name or `(`, found `def`
                   help: `def` is a reserved word; choose another name
               j: abs
-                39: E0217 `j` `j:` names no argument here
-                  help: an index stands after `for`, `sum` or the like: `sum j: e`
+                39: E0217 `j` `j:` does not name an argument here
+                  help: write an index after a binder such as `for` or `sum`: `sum j: e`
             (y[i] - z[i])**2
                 6: E0001 `**` `**` means nothing here
-                  help: a power is written `^`
+                  help: write a power with `^`
         "#]],
     );
 }
@@ -166,17 +166,17 @@ fn names() {
                   help: did you mean `x`?
             let y = conv conv(x, c) in
                 6: E0001 `conv` expected `in`, found `conv`
-                  help: after the last `let` stand `in` and the result
+                  help: write `in` and the result after the last `let`
             let y = conv(c, x) in
                 6: E0304 `i` the index `i` runs over an axis of extent `n` here, and of extent `2 - n` elsewhere
-                  help: the arguments fit when those for `x` and `c` change places
+                  help: swap the arguments for `x` and `c`
             let slope = gard(
                 36: E0100 `gard` `gard` is not defined
                   help: did you mean `grad`?
             def conv(x: [n + m - 1]f64, c: [mm]f64)
-                2: E0301 `mm` the size `n` cannot be solved from the arguments
-                  another size than `m`
-                  help: `mm` is a size of its own here; did you mean `m`?
+                2: E0301 `mm` the size `n` cannot be inferred from the arguments
+                  this is not the size `m`
+                  help: `mm` is a separate size here; did you mean `m`?
             let z = conv(x, hiden)
                 26: E0100 `hiden` `hiden` is not defined
                   help: did you mean `hidden`?
@@ -191,10 +191,10 @@ fn names() {
               steps: _,
 
                 18: E0001 `_` expected a type, found `_`
-                  help: a type is written out, as in `x: [n]f64`; at a `let` it may be left out, with its `:`
+                  help: write the whole type, as in `x: [n]f64`; a `let` can omit it with its `:`
             "the gradient is what differences tend to"
 
-                38: E0002 `(` `(` is never closed
+                38: E0002 unclosed bracket `(` `(`
         "#]],
     );
 }

@@ -68,7 +68,7 @@ fn something_is_missing() {
             x with [i] e
                 ERROR
               E0001 «e»: expected `=` or `+=`, found `e`
-                  help: an update is written `x with [i] = e`, a choice by patterns `match e { p: a, q: b }`
+                  help: write an update as `x with [i] = e`, a pattern match as `match e { p: a, q: b }`
             |x
                 ERROR
               E0001 the end: expected `|`, found the end
@@ -86,11 +86,11 @@ fn something_is_missing() {
             2 x
                 ERROR
               E0001 «x»: expected an operator or the end, found `x`
-                  help: a product is written with `*`, as in `2 * x`
+                  help: write a product with `*`, as in `2 * x`
             f x
                 ERROR
               E0001 «x»: expected an operator or the end, found `x`
-                  help: a call is written `f(x)`, a product `a * b`
+                  help: write a call as `f(x)`, a product as `a * b`
             {a 1}
                 (record a:ERROR)
               E0001 «1»: expected `:`, found `1`
@@ -98,7 +98,7 @@ fn something_is_missing() {
             {1: 2}
                 ERROR
               E0001 «1»: expected a field name, found `1`
-                  help: braces hold the fields of a record, `{x: e}`; parentheses group: `(e)`
+                  help: braces enclose the fields of a record, `{x: e}`; parentheses group: `(e)`
         "#]],
     );
 }
@@ -130,7 +130,7 @@ fn several_slips_are_told_apart() {
               E0001 «)»: expected an expression, found `)`
               E0001 «*»: expected an expression, found `*`
               E0001 «b»: expected an operator, found `b`
-                  help: a call is written `f(x)`, a product `a * b`
+                  help: write a call as `f(x)`, a product as `a * b`
             f(
               a,
               b c,
@@ -148,13 +148,13 @@ fn several_slips_are_told_apart() {
                   help: write `:` instead of `=>`; greater or equal is `>=`
             f(@, 1 +)
                 (call f ERROR ERROR)
-              E0003 «@»: `@` is outside the language
-                  help: a matrix product is written `for i, j: (sum k: a[i, k] * b[k, j])`, with a vector `for i: (sum j: a[i, j] * x[j])`
+              E0003 «@»: invalid character `@`
+                  help: write a matrix product as `for i, j: (sum k: a[i, k] * b[k, j])`, a matrix-vector product as `for i: (sum j: a[i, j] * x[j])`
               E0001 «)»: expected an expression, found `)`
             @ x + 1
                 ERROR
-              E0003 «@»: `@` is outside the language
-                  help: a matrix product is written `for i, j: (sum k: a[i, k] * b[k, j])`, with a vector `for i: (sum j: a[i, j] * x[j])`
+              E0003 «@»: invalid character `@`
+                  help: write a matrix product as `for i, j: (sum k: a[i, k] * b[k, j])`, a matrix-vector product as `for i: (sum j: a[i, j] * x[j])`
         "#]],
     );
 }
@@ -177,41 +177,41 @@ fn brackets() {
         expect![[r#"
             (1 + 2
                 ERROR
-              E0002 «(»: `(` is never closed
+              E0002 «(»: unclosed bracket `(`
             f(g(x, [1
                 ERROR
-              E0002 «[»: `[` is never closed
-                  at «(»: `(` is open too
-                  at «(»: `(` is open too
+              E0002 «[»: unclosed bracket `[`
+                  at «(»: `(` is also unclosed
+                  at «(»: `(` is also unclosed
             f(x[i)
                 (call f ERROR)
-              E0002 «[»: `[` is never closed
+              E0002 «[»: unclosed bracket `[`
                   at «)»: before this `)`
             a)
                 a
-              E0002 «)»: `)` closes no bracket
+              E0002 «)»: unmatched closing bracket `)`
             (a + b]
                 ERROR
-              E0002 «]»: `(` is closed by `]`
+              E0002 «]»: `(` has the wrong closing bracket `]`
                   at «(»: `(` opens here
             [(])
                 (array ERROR)
-              E0002 «(»: `(` is never closed
+              E0002 «(»: unclosed bracket `(`
                   at «]»: before this `]`
             let a = (1 +
             let b = 2
             in a
                 (let (a ERROR) ERROR)
-              E0002 «(»: `(` is never closed
+              E0002 «(»: unclosed bracket `(`
             f(a b, (c
                 ERROR
               E0001 «b»: expected `,` or `)`, found `b`
                   help: is a comma missing?
-              E0002 «(»: `(` is never closed
-                  at «(»: `(` is open too
+              E0002 «(»: unclosed bracket `(`
+                  at «(»: `(` is also unclosed
             let x: [n f64 = 3 in x
                 ERROR
-              E0002 «[»: `[` is never closed
+              E0002 «[»: unclosed bracket `[`
         "#]],
     );
 }
@@ -245,22 +245,22 @@ fn lets() {
                 (let (a 1) (b 2) ERROR)
               E0010 the end: this `let` has no `in`
                   at «let»: the `let`
-                  help: after the last `let` write `in` and the result
+                  help: write `in` and the result after the last `let`
             let a = 1 a + 2
                 ERROR
               E0001 «a»: expected `in`, found `a`
-                  help: after the last `let` stand `in` and the result
+                  help: write `in` and the result after the last `let`
             let a = f(x)
             let b = sum i in 0..n: x[i]
             [b, a]
                 (let (a (call f x)) (b (sum i=0..n (index (index x i) b a))) ERROR)
               E0010 the end: this `let` has no `in`
                   at «let»: the `let`
-                  help: after the last `let` write `in` and the result
+                  help: write `in` and the result after the last `let`
             let x := 1 in x
                 (let (x 1) x)
               E0001 «:=»: `:=` means nothing here
-                  help: a name is bound with `=`, as in `let x = 1`
+                  help: bind a name with `=`, as in `let x = 1`
             let = 3 in x
                 (let (ERROR 3) x)
               E0001 «=»: expected a pattern, found `=`
@@ -273,8 +273,8 @@ fn lets() {
                   help: `in` is a reserved word; choose another name
             let f(x: f64) = x in f
                 (let (f ERROR) f)
-              E0001 «f»: `let` defines no function
-                  help: a function is defined by `def f(x: f64) = …`, a local one by `let f = \(x: f64): e in …`
+              E0001 «f»: `let` cannot define a function with parameters
+                  help: define a function with `def f(x: f64) = …`, a local one with `let f = \(x: f64): e in …`
             let x = 1
             // hello world
             in x
@@ -283,8 +283,8 @@ fn lets() {
                   help: a comment begins with `--`
             x = 1
                 ERROR
-              E0001 «=»: there is no assignment
-                  help: a name is bound with `let x = …`
+              E0001 «=»: the language has no assignment
+                  help: bind a name with `let x = …`
         "#]],
     );
 }
@@ -310,19 +310,19 @@ fn choices() {
             if x = 1 then 2 else 3
                 ERROR
               E0001 «=»: expected `then`, found `=`
-                  help: equality is written `==`
+                  help: write `==` for equality
             if x == 1: 2
                 ERROR
               E0001 «:»: expected `then`, found `:`
-                  help: a choice is written `if c then a else b`
+                  help: write a conditional as `if c then a else b`
             if x then 2
                 ERROR
               E0001 the end: expected `else`, found the end
-                  help: an `if` is a value, so it needs its `else`
+                  help: an `if` must have an `else`, because it is an expression
             if x { 2 }
                 ERROR
               E0001 «{»: expected `then`, found `{`
-                  help: a choice is written `if c then a else b`
+                  help: write a conditional as `if c then a else b`
             if a then b elif c then d else e
                 ERROR
               E0001 «elif»: `elif` means nothing here
@@ -333,11 +333,11 @@ fn choices() {
             if a then b else: c
                 ERROR
               E0001 «:»: expected an expression, found `:`
-                  help: no colon stands after `else`
+                  help: remove the colon after `else`
             x ? 1 : 2
                 ERROR
               E0001 «?»: expected an operator or the end, found `?`
-                  help: a choice is written `if c then a else b`
+                  help: write a conditional as `if c then a else b`
             match e { a: 1 b: 2 }
                 (match e (ERROR ERROR))
               E0001 «b»: expected `,` or `}`, found `b`
@@ -384,8 +384,8 @@ fn binders_and_functions() {
         expect![[r#"
             for i in n: x[i]
                 ERROR
-              E0001 «n»: `in` takes a range, and this is none
-                  help: a range is `i < n` or `i in a..b`; the elements of an array are `x[i]`
+              E0001 «n»: `in` expects a range, this is none
+                  help: write a range as `i < n` or `i in a..b`; access the elements of an array with `x[i]`
             sum i < n x[i]
                 ERROR
               E0001 «x»: expected `:`, found `x`
@@ -397,39 +397,39 @@ fn binders_and_functions() {
             sum i
                 ERROR
               E0001 the end: expected `:`, found the end
-                  help: the body stands after `:`, as in `sum i: x[i]`
+                  help: write the body after `:`, as in `sum i: x[i]`
             sum i < n, : 3
                 ERROR
               E0001 «:»: expected an index variable, found `:`
-                  help: a range is written `i < n` or `i in a..b`
+                  help: write a range as `i < n` or `i in a..b`
             sum(i < n): x
                 ERROR
               E0001 «:»: expected an operator or the end, found `:`
-                  help: no parentheses stand around index variables: `sum i < n: e`
+                  help: remove the parentheses around the index variables: `sum i < n: e`
             for (i < n): x
                 ERROR
               E0001 «(»: expected an index variable, found `(`
-                  help: no parentheses stand around index variables: `for i < n: e`
+                  help: remove the parentheses around the index variables: `for i < n: e`
             [x for i in 0..n]
                 (array ERROR)
               E0001 «for»: expected `,` or `]`, found `for`
-                  help: `for` stands before its body: `for i < n: e`
+                  help: write the body after the `for`: `for i < n: e`
             1..n
                 ERROR
               E0001 «..»: expected an operator or the end, found `..`
-                  help: a range stands in a binder, as in `i in a..b`, or in brackets, as in `x[a..b]`
+                  help: use a range only in a binder, as in `i in a..b`, or in brackets, as in `x[a..b]`
             x[..n]
                 (index x ERROR)
               E0001 «..»: expected an expression, found `..`
-                  help: a slice has both ends, as in `x[0..n]`
+                  help: a slice must have both bounds, as in `x[0..n]`
             x[1..]
                 (index x ERROR)
               E0001 «]»: expected an expression, found `]`
-                  help: a slice has both ends, as in `x[0..n]`
+                  help: a slice must have both bounds, as in `x[0..n]`
             x[1:3]
                 (index x ERROR)
               E0001 «:»: expected `,` or `]`, found `:`
-                  help: a slice is written `x[a..b]`
+                  help: write a slice as `x[a..b]`
             \x -> x
                 (fn (x) x)
               E0001 «->»: expected `:`, found `->`
@@ -437,7 +437,7 @@ fn binders_and_functions() {
             \x. x
                 ERROR
               E0001 the end: expected `:`, found the end
-                  help: a function is written `\x: e`
+                  help: write a function as `\x: e`
             \x => x
                 (fn (x) x)
               E0001 «=>»: `=>` means nothing here
@@ -448,28 +448,28 @@ fn binders_and_functions() {
                   help: `def` is a reserved word; choose another name
             \[k] x: 3
                 (fn ([k]x) 3)
-              E0001 «[k] x»: extents are named only by `let`
-                  help: open the array first: `let [k] xs = …`
+              E0001 «[k] x»: only `let` can name extents
+                  help: bind the array first: `let [k] xs = …`
             lambda x: x
                 ERROR
               E0001 «lambda»: `lambda` means nothing here
-                  help: a function is written `\x: e`
+                  help: write a function as `\x: e`
             fold a = 0 while c: d
                 ERROR
               E0001 «while»: expected `for`, found `while`
-                  help: `fold` runs over a range; with a condition it is `loop acc = init while c: body`
+                  help: `fold` iterates over a range; iterate under a condition with `loop acc = init while c: body`
             loop a = 0 for i < n: a
                 ERROR
               E0001 «for»: expected `while`, found `for`
-                  help: `loop` runs while a condition holds; over a range it is `fold acc = init for i < n: body`
+                  help: `loop` iterates under a condition; iterate over a range with `fold acc = init for i < n: body`
             fold a = 0: a
                 ERROR
               E0001 «:»: expected `for`, found `:`
-                  help: after what it carries stands the range: `fold acc = init for i < n: body`
+                  help: write the range after the carry: `fold acc = init for i < n: body`
             def f() = 3
                 ERROR
               E0001 «def»: expected an expression, found `def`
-                  help: a local function is written `let f = \x: e in …`
+                  help: write a local function as `let f = \x: e in …`
         "#]],
     );
 }
@@ -503,51 +503,51 @@ fn operators_of_other_languages() {
             2 ** 3
                 (2 ^ 3)
               E0001 «**»: `**` means nothing here
-                  help: a power is written `^`
+                  help: write a power with `^`
             x <> y
                 (x != y)
               E0001 «<>»: `<>` means nothing here
-                  help: not equal is written `!=`
+                  help: write `!=` for inequality
             x /= y
                 ERROR
               E0001 «/=»: `/=` means nothing here
-                  help: not equal is written `!=`
+                  help: write `!=` for inequality
             x =< y
                 (x <= y)
               E0001 «=<»: `=<` means nothing here
-                  help: less or equal is written `<=`
+                  help: write `<=` for less or equal
             a and b
                 ERROR
               E0001 «and»: `and` means nothing here
-                  help: and is written `&&`
+                  help: write `&&` for logical and
             a or b
                 ERROR
               E0001 «or»: `or` means nothing here
-                  help: or is written `||`
+                  help: write `||` for logical or
             not a
                 ERROR
               E0001 «not»: `not` means nothing here
-                  help: not is written `!`
+                  help: write `!` for logical not
             a & b
                 (a && b)
-              E0003 «&»: `&` is outside the language
-                  help: and is written `&&`; bits of integers are combined with `bit_and`
+              E0003 «&»: invalid character `&`
+                  help: write `&&` for logical and, `bit_and` for bitwise and
             x mod 2
                 ERROR
               E0001 «mod»: `mod` means nothing here
-                  help: the remainder is written `%`
+                  help: write `%` for the remainder
             x += 1
                 ERROR
-              E0001 «+=»: there is no assignment
-                  help: values do not change: a total is `sum i: e`, a running value `fold x = init for i < n: e`
+              E0001 «+=»: the language has no assignment
+                  help: values are immutable; write a total as `sum i: e`, a running value as `fold x = init for i < n: e`
             x *= 2
                 ERROR
-              E0001 «*=»: there is no assignment
-                  help: values do not change: a total is `sum i: e`, a running value `fold x = init for i < n: e`
+              E0001 «*=»: the language has no assignment
+                  help: values are immutable; write a total as `sum i: e`, a running value as `fold x = init for i < n: e`
             +x
                 ERROR
               E0001 «+»: expected an expression, found `+`
-                  help: there is no prefix `+`
+                  help: the language has no prefix `+`
             return x
                 ERROR
               E0001 «return»: `return` means nothing here
@@ -555,27 +555,27 @@ fn operators_of_other_languages() {
             x; y
                 ERROR
               E0001 «;»: expected an operator or the end, found `;`
-                  help: values are named with `let … in …`; `;` ends only a `let` at the top level
+                  help: name values with `let … in …`; `;` can only end a top-level `let`
             f(x = 1)
                 (call f ERROR)
               E0001 «=»: expected `,` or `)`, found `=`
-                  help: equality is written `==`, a named argument `name: e`
+                  help: write `==` for equality, `name: e` for a named argument
             {x = 1}
                 (record x:ERROR)
               E0001 «=»: expected `:`, found `=`
-                  help: a field is written `x: e`
+                  help: write a field as `x: e`
             x.99999999999
                 (x.0)
-              E0001 «99999999999»: there is no such position
-                  help: positions in a tuple are small numbers, from 0
+              E0001 «99999999999»: the tuple position is too large
+                  help: the first position of a tuple is 0
             (a,)
                 (paren a)
-              E0001 «(a,)»: there is no tuple of one element
-                  help: leave the comma out
+              E0001 «(a,)»: a tuple cannot have exactly one element
+                  help: remove the comma
             2 = 3
                 ERROR
               E0001 «=»: expected an operator or the end, found `=`
-                  help: equality is written `==`
+                  help: write `==` for equality
         "#]],
     );
 }

@@ -23,32 +23,32 @@ fn types() {
         expect![[r#"
             let f: f64 -> f64 = g
                 (let f:((f64) -> f64) g)
-              E0001 «f64»: the parameters of a function type stand in parentheses
-                  help: write it as in `(f64) -> f64`
+              E0001 «f64»: the parameters of a function type must be in parentheses
+                  help: write the type as in `(f64) -> f64`
             let f: f64[n] = g
                 (let f:ERROR g)
-              E0001 «f64[n]»: the extents of an array type stand before the element type
-                  help: write it as in `[n]f64`
+              E0001 «f64[n]»: the extents of an array type must precede the element type
+                  help: write the type as in `[n]f64`
             let x: [n] = 3
                 (let x 3)
               E0001 «=»: expected a type, found `=`
-                  help: an array type names its elements' type, as in `[n]f64`
+                  help: an array type must contain its element type, as in `[n]f64`
             let x: Array<f64> = 3
                 (let x 3)
               E0001 «<»: expected `=`, found `<`
-                  help: the arguments of a type stand in parentheses, as in `Tree(f64)`
+                  help: enclose the arguments of a type in parentheses, as in `Tree(f64)`
             let x: (a: f64) = 3
                 (let x:f64 3)
-              E0001 «(a: f64)»: a tuple type has no names
-                  help: a record type is written `{x: f64}`; after the parameters of a function type follows `->`
+              E0001 «(a: f64)»: a tuple type cannot name its elements
+                  help: write a record type as `{x: f64}`; write `->` after the parameters of a function type
             let x: (f64,) = 3
                 (let x:f64 3)
-              E0001 «(f64,)»: there is no tuple of one element
-                  help: leave the comma out
+              E0001 «(f64,)»: a tuple cannot have exactly one element
+                  help: remove the comma
             let x: []f64 = 3
                 (let x:ERROR 3)
               E0001 «]»: expected a size, found `]`
-                  help: the length of a parameter has a name, as in `x: [n]f64`; any name does
+                  help: name the extent, as in `x: [n]f64`; any name is valid
             let x: {a f64} = 3
                 (let x:(record a:ERROR) 3)
               E0001 «f64»: expected `:`, found `f64`
@@ -140,24 +140,24 @@ fn definitions() {
             def f() =
                 (def f () _ ERROR)
               E0001 the end: the definition has no body
-                  help: write it after the `=`; a line of it that begins with `let` is indented, for in column 0 `let` begins an item
+                  help: write the body after the `=`; indent a line that begins with `let`, because in column 0 `let` begins an item
             def f() = 1
             x + 1
                 (def f () _ ERROR)
-              E0009 «x + 1»: this stands in no item
-                  help: every item starts with `def`, `type`, `import`, `let` or `do`; to evaluate an expression write `do` before it
+              E0009 «x + 1»: this text is outside all items
+                  help: every item must begin with `def`, `type`, `import`, `let` or `do`; to evaluate an expression, write `do` before it
             def x = 3
                 ERROR
               E0001 «=»: expected `(`, found `=`
-                  help: a constant is written `let x = …`, a function of nothing `def x() = …`
+                  help: write a constant as `let x = …`, a function without parameters as `def x() = …`
             def f x = 3
                 ERROR
               E0001 «x»: expected `(`, found `x`
-                  help: the parameters stand in parentheses, as in `def f(x: f64) = …`
+                  help: enclose the parameters in parentheses, as in `def f(x: f64) = …`
             def f<T>(x: T) = 3
                 ERROR
               E0001 «<»: expected `(`, found `<`
-                  help: types and sizes are not declared: write their names where they are used
+                  help: types and sizes need no declaration; write their names where you use them
             def f(x) = x +
                 (def f ((x ERROR)) _ ERROR)
               E0011 «x»: the parameter `x` has no type
@@ -166,19 +166,19 @@ fn definitions() {
             def f(x f64) = 3
                 (def f ((x ERROR)) _ 3)
               E0001 «f64»: expected `,` or `)`, found `f64`
-                  help: a parameter is written `x: T`
+                  help: write a parameter as `x: T`
             def f(x: f64): f64 = 3
                 (def f ((x f64)) _ 3)
               E0001 «:»: expected `->`, found `:`
-                  help: the type of the result stands after `->`
+                  help: write the result type after `->`
             def f(x: f64) -> f64 { 3 }
                 ERROR
               E0001 «{»: expected `=`, found `{`
-                  help: the body stands after `=`, without braces
+                  help: write the body after `=`, without braces
             def f(x: f64) -> f64 x
                 (def f ((x f64)) f64 x)
               E0001 «x»: expected `=`, found `x`
-                  help: the body of a definition stands after `=`
+                  help: write the body of a definition after `=`
             def f(x: f64) -> = 3
                 (def f ((x f64)) ERROR 3)
               E0001 «=»: expected a type, found `=`
@@ -196,17 +196,17 @@ fn definitions() {
             def f(x: f64) == 3
                 (def f ((x f64)) _ 3)
               E0001 «==»: expected `=` or `->`, found `==`
-                  help: a name is bound with one `=`
+                  help: bind a name with a single `=`
             def f(x: f64) where a = 3
                 (def f ((x f64)) _ 3)
               E0001 «=»: expected `:`, found `=`
-                  help: a type parameter may be limited to numbers: `where a: num` or `where a: real`
+                  help: constrain a type parameter to numbers with `where a: num` or `where a: real`
             def f(x: f64) where a: foo = 3
                 (def f ((x f64)) _ (a foo) 3)
             def f(x: f64)
                 (def f ((x f64)) _ ERROR)
               E0001 the end: expected `=` or `->`, found the end
-                  help: the body of a definition stands after `=`
+                  help: write the body of a definition after `=`
             def
                 ERROR
               E0001 the end: expected a name, found the end
@@ -252,31 +252,31 @@ fn other_items() {
             type A
                 (type (A) ERROR)
               E0001 the end: expected `=`, found the end
-                  help: what is defined stands after `=`
+                  help: write the definition after `=`
             import
                 ERROR
               E0001 the end: expected a name, found the end
             import a.b
                 ERROR
-              E0001 «a.b»: the path of a file stands in quotes
+              E0001 «a.b»: the path of a file must be in quotes
                   help: write `import "a.b"`
             import a
             b
                 ERROR
-              E0009 «b»: this stands in no item
-                  help: every item starts with `def`, `type`, `import`, `let` or `do`; to evaluate an expression write `do` before it
+              E0009 «b»: this text is outside all items
+                  help: every item must begin with `def`, `type`, `import`, `let` or `do`; to evaluate an expression, write `do` before it
             let x 3
                 ERROR
               E0001 «3»: expected `=`, found `3`
-                  help: a name is bound with `let x = e`
+                  help: bind a name with `let x = e`
             let x = 1 in x
                 (let x ERROR)
-              E0001 «in»: a `let` at the top level has no `in`
-                  help: to evaluate an expression write `do let … in …`; a `let` inside a definition is indented
+              E0001 «in»: a top-level `let` cannot have an `in`
+                  help: to evaluate an expression, write `do let … in …`; indent a `let` inside a definition
             let x = 1; 2
                 (let x ERROR)
               E0001 «2»: expected an operator or the end, found `2`
-                  help: every name of the top level has its own `let`, on a line of its own
+                  help: write each top-level binding with its own `let` on its own line
             do 1 2
                 ERROR
               E0001 «2»: expected an operator or the end, found `2`
@@ -284,15 +284,15 @@ fn other_items() {
             do x;
                 ERROR
               E0001 «;»: expected an operator or the end, found `;`
-                  help: a `do` has one expression: write another `do` on a line of its own
+                  help: a `do` has one expression; write another `do` on its own line
             derivative f(x) = 3
                 (derivative f () () 3)
               E0001 «)»: expected `;`, found `)`
-                  help: a rule is written `derivative f(x; dx) = …` or `adjoint f(x; dy) = …`
+                  help: write a rule as `derivative f(x; dx) = …` or `adjoint f(x; dy) = …`
             adjoint f x = 3
                 ERROR
-              E0009 «adjoint f x = 3»: this stands in no item
-                  help: a rule is written `derivative f(x; dx) = …` or `adjoint f(x; dy) = …`
+              E0009 «adjoint f x = 3»: this text is outside all items
+                  help: write a rule as `derivative f(x; dx) = …` or `adjoint f(x; dy) = …`
         "#]],
     );
 }
@@ -315,41 +315,41 @@ fn text_in_no_item() {
         expect![[r#"
             x + 1
                 ERROR
-              E0009 «x + 1»: this stands in no item
-                  help: every item starts with `def`, `type`, `import`, `let` or `do`; to evaluate an expression write `do` before it
+              E0009 «x + 1»: this text is outside all items
+                  help: every item must begin with `def`, `type`, `import`, `let` or `do`; to evaluate an expression, write `do` before it
             x = 3
                 ERROR
-              E0009 «x = 3»: this stands in no item
-                  help: a constant is written `let x = …`
+              E0009 «x = 3»: this text is outside all items
+                  help: write a constant as `let x = …`
             fn f(x) = 3
                 ERROR
-              E0009 «fn f(x) = 3»: this stands in no item
-                  help: a definition begins with `def`
+              E0009 «fn f(x) = 3»: this text is outside all items
+                  help: begin a definition with `def`
             // hello
                 ERROR
-              E0009 «// hello»: this stands in no item
+              E0009 «// hello»: this text is outside all items
                   help: a comment begins with `--`
             # hello
                 ERROR
-              E0003 «# hello»: `#` is outside the language
+              E0003 «# hello»: invalid character `#`
                   help: a comment begins with `--`
             ) + 1
                 ERROR
-              E0009 «) + 1»: this stands in no item
-                  help: every item starts with `def`, `type`, `import`, `let` or `do`
+              E0009 «) + 1»: this text is outside all items
+                  help: every item must begin with `def`, `type`, `import`, `let` or `do`
             struct A {
               x: f64
             }
                 ERROR
-              E0009 «struct A {»: this stands in no item
-                  help: a type is defined with `type`
+              E0009 «struct A {»: this text is outside all items
+                  help: define a type with `type`
             from a import b
                 ERROR
-              E0009 «from a import b»: this stands in no item
-                  help: a module is read with `import`
+              E0009 «from a import b»: this text is outside all items
+                  help: import a module with `import`
 
                 ERROR
-              E0001 the end: expected an item, found the end
+              E0001 the end: expected an item, found the end of the input
         "#]],
     );
 }

@@ -48,8 +48,8 @@ fn tokens() {
                 def!  f  (  x'  :  [  n  ]  f64  )  ->  f64  =  x'  [  0  ]
             0..n 1.5 1_000 1e-14 2e3 x.0.1 x.0.1e2 1..2
                 0  ..  n  1.5  1000  1e-14  2000.0  x  .  0  .  1  x  .  0  .  1  1  ..  2
-              E0004 «1e2»: letters follow a number directly
-                  help: a product is written with `*`, as in `2 * x`
+              E0004 «1e2»: a letter must not directly follow a number
+                  help: write a product with `*`, as in `2 * x`
             a+=b a->b a|>b a||b a|b a&&b !a != = == < <= > >= / // % ^ \ ? ; _ _a
                 a  +=  b  a  ->  b  a  |>  b  a  ||  b  a  |  b  a  &&  b  !  a  !=  =  ==  <  <=  >  >=  /  //  %  ^  \  ?  ;  _  _a
             μ θ₀ Σ x̂ 变量 x_1
@@ -102,52 +102,52 @@ fn numbers_gone_wrong() {
         expect![[r#"
             2. + 1
                 2.0  +  1
-              E0004 «2.»: a number does not end with a point
+              E0004 «2.»: a number must not end with a decimal point
                   help: write a `0` after the point, as in `2.0`
             f(2.)
                 f  (  2.0  )
-              E0004 «2.»: a number does not end with a point
+              E0004 «2.»: a number must not end with a decimal point
                   help: write a `0` after the point, as in `2.0`
             .5
                 0.5
-              E0004 «.5»: a number does not begin with a point
+              E0004 «.5»: a number must not begin with a decimal point
                   help: write a `0` before the point
             1_
                 1
-              E0004 «1_»: a number does not end with `_`
-                  help: `_` stands between digits, as in `1_000`
+              E0004 «1_»: a number must not end with `_`
+                  help: use `_` only between digits, as in `1_000`
             1e+
                 0
               E0004 «1e+»: the exponent has no digits
-                  help: write it as in `1e-14`
+                  help: write the exponent as in `1e-14`
             1e
                 1
-              E0004 «1e»: letters follow a number directly
-                  help: a product is written with `*`, as in `2 * x`
+              E0004 «1e»: a letter must not directly follow a number
+                  help: write a product with `*`, as in `2 * x`
             12abc
                 12
-              E0004 «12abc»: letters follow a number directly
-                  help: a product is written with `*`, as in `2 * x`
+              E0004 «12abc»: a letter must not directly follow a number
+                  help: write a product with `*`, as in `2 * x`
             0x1F
                 0
-              E0004 «0x1F»: numbers are written in decimal
+              E0004 «0x1F»: a number must be decimal
                   help: write the decimal value
             9223372036854775807
                 9223372036854775807
             9223372036854775808
                 0
               E0004 «9223372036854775808»: the number is too large for i64
-                  help: the largest is 9223372036854775807; a real number has a point or an exponent
+                  help: the largest `i64` is 9223372036854775807; write a real number with a decimal point or an exponent
             -9223372036854775808
                 -  9223372036854775808
             99999999999999999999999
                 0
               E0004 «99999999999999999999999»: the number is too large for i64
-                  help: the largest is 9223372036854775807; a real number has a point or an exponent
+                  help: the largest `i64` is 9223372036854775807; write a real number with a decimal point or an exponent
             1e999
                 inf
               E0004 «1e999»: the number is too large for f64
-                  help: infinity is written `inf`
+                  help: write `inf`
         "#]],
     );
 }
@@ -172,54 +172,54 @@ fn characters_gone_wrong() {
         expect![[r#"
             x @@$ y @
                 x  ERROR  y  ERROR
-              E0003 «@@$»: these characters are outside the language
-              E0003 «@»: `@` is outside the language
-                  help: a matrix product is written `for i, j: (sum k: a[i, k] * b[k, j])`, with a vector `for i: (sum j: a[i, j] * x[j])`
+              E0003 «@@$»: invalid characters
+              E0003 «@»: invalid character `@`
+                  help: write a matrix product as `for i, j: (sum k: a[i, k] * b[k, j])`, a matrix-vector product as `for i: (sum j: a[i, j] * x[j])`
             @@&
                 ERROR  &&
-              E0003 «@@»: these characters are outside the language
-              E0003 «&»: `&` is outside the language
-                  help: and is written `&&`; bits of integers are combined with `bit_and`
+              E0003 «@@»: invalid characters
+              E0003 «&»: invalid character `&`
+                  help: write `&&` for logical and, `bit_and` for bitwise and
             é̀ ☃☃
                 é̀  ERROR
-              E0003 «☃☃»: these characters are outside the language
+              E0003 «☃☃»: invalid characters
             a & b
                 a  &&  b
-              E0003 «&»: `&` is outside the language
-                  help: and is written `&&`; bits of integers are combined with `bit_and`
+              E0003 «&»: invalid character `&`
+                  help: write `&&` for logical and, `bit_and` for bitwise and
             ~a
                 !  a
-              E0003 «~»: `~` is outside the language
-                  help: not is written `!`; the bits of an integer are flipped with `bit_not`
+              E0003 «~»: invalid character `~`
+                  help: write `!` for logical not, `bit_not` for bitwise not
             # a comment
                 (none)
-              E0003 «# a comment»: `#` is outside the language
+              E0003 «# a comment»: invalid character `#`
                   help: a comment begins with `--`
             x²
                 x  ERROR
-              E0003 «²»: `²` is outside the language
-                  help: a power is written `^`, as in `x^2`
+              E0003 «²»: invalid character `²`
+                  help: write a power with `^`, as in `x^2`
             "no end
                 ERROR
               E0005 «"no end»: the string has no closing `"`
-                  help: a string ends on its line
+                  help: a string must end on the line where it begins
             "a\qb"
                 "aqb"
               E0003 «\q»: `\q` stands for nothing
                   help: the escapes are `\n`, `\t`, `\"` and `\\`
             “curly”
                 ""
-              E0003 «“curly”»: `“` is outside the language
+              E0003 «“curly”»: invalid character `“`
                   help: strings stand between double quotes: `"text"`
             'single' + 'open
                 ""  +  ERROR  open
-              E0003 «'single'»: `'` is outside the language
+              E0003 «'single'»: invalid character `'`
                   help: strings stand between double quotes: `"text"`
-              E0003 «'»: `'` is outside the language
+              E0003 «'»: invalid character `'`
                   help: strings stand between double quotes: `"text"`
             ab
                 a  ERROR  b
-              E0003 «»: this character is outside the language
+              E0003 «»: invalid character
         "#]],
     );
 }

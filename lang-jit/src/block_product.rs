@@ -5,8 +5,8 @@
 
 use gemm_common::Parallelism;
 
-/// A kernel: `result := alpha * result + beta * first * second`. Its result must be column-major, and
-/// its strides must not be negative. It does not read the result if its flag is not set.
+/// A kernel: `result := alpha * result + beta * first * second`. Its result must be column-major,
+/// and its strides must not be negative. It does not read the result if its flag is not set.
 type Kernel<T> = unsafe fn(
     usize,
     usize,

@@ -246,8 +246,8 @@ impl AccessPath {
         }
     }
 
-    /// Describes a part of a table: ``line 3, column `age` ``. A line and a column identify the part
-    /// completely.
+    /// Describes a part of a table: ``line 3, column `age` ``. A line and a column identify the
+    /// part completely.
     pub(crate) fn table_part_phrase(&self, part: &str) -> String {
         match &self.root {
             ValueRoot::Argument { file: Some(file), .. } => format!("`{file}`, {part},"),

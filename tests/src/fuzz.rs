@@ -93,7 +93,8 @@ pub fn check_mutants(corpus: &[String], seed: u64, count: u64) -> u64 {
     programs
 }
 
-/// A limit on the time of one text, which guards against a hang. Most take a thousandth of a second.
+/// A limit on the time of one text, which guards against a hang. Most take a thousandth of a
+/// second.
 const PATIENCE: Duration = Duration::from_secs(300);
 
 /// The running time after which a program is interrupted, because it may not terminate. No property

@@ -104,7 +104,7 @@ fn an_edit_of_a_body_recomputes_that_definition_alone() {
         |s| replace(s, "def f3(x: [n]f64) -> f64 = (sum i: x[i])", "def f3(x: [n]f64) -> f64 = (sum i: 2.0 * x[i])"),
         expect![[r#"
             checked(f3)
-            links(f3)
+            item_dependencies(f3)
             resolved(f3)
             signature(f3)
             tree(f3)
@@ -119,7 +119,7 @@ fn an_edit_of_a_signature_recomputes_its_callers() {
         |s| replace(s, "def f70(x: [n]f64)", "def f70(x: [n + 0 * n]f64)"),
         expect![[r#"
             checked(f70)
-            links(f70)
+            item_dependencies(f70)
             resolved(f70)
             signature(f70)
             tree(f70)
@@ -134,13 +134,13 @@ fn an_edit_of_a_signature_recomputes_its_callers() {
             checked(f70)
             checked(g140)
             checked(g141)
-            links(f70)
-            prepared(a.iv)
+            item_dependencies(f70)
             resolved(f70)
             signature(f70)
             signature(g140)
             signature(g141)
             tree(f70)
+            types_prepared(a.iv)
         "#]],
     );
 }
@@ -153,7 +153,7 @@ fn an_edit_of_an_inferred_body_reaches_callers_only_by_its_type() {
         |s| replace(s, "x + 1.0", "x + 2.0"),
         expect![[r#"
             checked(g)
-            links(g)
+            item_dependencies(g)
             resolved(g)
             signature(g)
             tree(g)
@@ -165,11 +165,11 @@ fn an_edit_of_an_inferred_body_reaches_callers_only_by_its_type() {
         expect![[r#"
             checked(g)
             checked(h)
-            links(g)
-            prepared(a.iv)
+            item_dependencies(g)
             resolved(g)
             signature(g)
             tree(g)
+            types_prepared(a.iv)
         "#]],
     );
 }
@@ -196,7 +196,7 @@ fn text_before_a_definition_does_not_matter_to_it() {
         |s| replace(s, "-- Three.", ""),
         expect![[r#"
             checked(f)
-            links(f)
+            item_dependencies(f)
             resolved(f)
             signature(f)
             tree(f)
@@ -233,16 +233,16 @@ fn a_new_definition_disturbs_only_those_who_ask_for_its_name() {
         expect![[r#"
             checked(len)
             cyclic(a.iv)
-            links(len)
-            order(a.iv)
-            prepared(a.iv)
+            dependency_order(a.iv)
+            duplicate_bindings(a.iv)
+            item_dependencies(len)
             resolved(len)
-            scope(a.iv)
             signature(len)
             tree(len)
-            twice(a.iv)
-            types(a.iv)
+            types_by_name(a.iv)
+            types_prepared(a.iv)
             value_named()
+            values_by_name(a.iv)
         "#]],
     );
 }
@@ -266,22 +266,22 @@ fn names_defined_twice() {
     check(
         "def f(x: f64) -> f64 = x\ntype T = f64\nlet (a, b) = (1, 2)\ntype T = A | f\nlet b = 3\ndef b(x: f64) -> f64 = x",
         expect![[r#"
-            4: E0104 `T` the type `T` is duplicate definition
-               2: first here
-            4: E0104 `f` `f` is duplicate definition
-               1: first here
-            5: E0104 `b` `b` is duplicate definition
-               3: first here
-            6: E0104 `b` `b` is duplicate definition
-               3: first here
+            4: E0104 `T` the type `T` is defined twice
+               2: first defined here
+            4: E0104 `f` `f` is defined twice
+               1: first defined here
+            5: E0104 `b` `b` is defined twice
+               3: first defined here
+            6: E0104 `b` `b` is defined twice
+               3: first defined here
         "#]],
     );
     check(
         "def f(x: f64) -> f64 = x\nderivative f(x; dx) = dx\nderivative f(x; dx) = dx",
         expect![[r#"
-        3: E0104 `f` the derivative of `f` is duplicate definition
-           2: first here
-    "#]],
+            3: E0104 `f` the derivative of `f` is defined twice
+               2: first defined here
+        "#]],
     );
 }
 
@@ -313,14 +313,14 @@ fn definitions_that_need_their_own_type() {
     check(
         "type T = U\ntype U = (T, f64)\ntype S = S(T, R) | N\ntype R = R(S)",
         expect![[r#"
-        1: E0109 the definition of `T` `T` is circular
-        2: E0109 the definition of `U` `U` is circular
-    "#]],
+            1: E0109 `T` the definition of `T` is circular
+            2: E0109 `U` the definition of `U` is circular
+        "#]],
     );
     check(
         "type T = [n]f64\nlet n = len(f(1.0))\ndef f(x: f64) -> T = [x]",
         expect![[r#"
-            1: E0109 the definition of `T` `T` is circular
+            1: E0109 `T` the definition of `T` is circular
             2: E0211 `f` `n` uses itself, through `f`
                2: bound here
             3: E0211 `f` the signature of `f` depends on itself
@@ -342,8 +342,8 @@ fn imports() {
             d/a.iv:
             1: E0103 `"./b.iv"` `d/b.iv` imports this module, directly or through other modules
             2: E0102 `"../c.iv"` cannot find module `c.iv`
-            2: E0104 `b` the module name `b` is duplicate definition
-               1: first here
+            2: E0104 `b` the module name `b` is defined twice
+               1: first defined here
 
             d/b.iv:
             1: E0103 `"a.iv"` `d/a.iv` imports this module, directly or through other modules

@@ -258,6 +258,6 @@ fn a_missing_interpreter_is_told_of() {
     client.notify("initialized", json!({}));
     client.open(URI, "def f() = 3\n");
     let answer = client.request("workspace/executeCommand", command("iverson.run", json!([URI, "f"])));
-    assert!(answer["failed"].as_str().unwrap().contains("there is no program /no/such/iverson"), "{answer}");
+    assert!(answer["failed"].as_str().unwrap().contains("cannot find the interpreter /no/such/iverson"), "{answer}");
     client.leave();
 }

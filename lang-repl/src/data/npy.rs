@@ -528,8 +528,8 @@ mod tests {
         header("{'shape': (99999999999999999999,)}", "an axis of 99999999999999999999 elements is too large");
         for (kind, noun) in [
             ("<c16", "complex numbers"),
-            ("<U3", "texts"),
-            ("|S5", "texts"),
+            ("<U3", "strings"),
+            ("|S5", "strings"),
             ("|O", "Python objects"),
             ("<M8[ns]", "dates"),
             ("<f16", "reals of more than 64 bits"),

@@ -219,9 +219,9 @@ fn options_out_of_range() {
             assert!(why.message.starts_with(expected), "{}", why.message);
         }
     };
-    check(PlotOption::Bins, Value::I64(0), "a histogram has no 0 intervals");
-    check(PlotOption::Bins, Value::I64(i64::MIN), "a histogram has no -9223372036854775808 intervals");
-    check(PlotOption::Width, Value::I64(-1), "a plot has no width of -1");
-    check(PlotOption::Height, Value::I64(1 << 40), "a plot has no height of 1099511627776");
-    check(PlotOption::Xscale, Value::Str("lug".into()), "`lug` is no scale of an axis");
+    check(PlotOption::Bins, Value::I64(0), "a histogram cannot have 0 bins");
+    check(PlotOption::Bins, Value::I64(i64::MIN), "a histogram cannot have -9223372036854775808 bins");
+    check(PlotOption::Width, Value::I64(-1), "a plot cannot have a width of -1");
+    check(PlotOption::Height, Value::I64(1 << 40), "a plot cannot have a height of 1099511627776");
+    check(PlotOption::Xscale, Value::Str("lug".into()), "`lug` is not an axis scale");
 }

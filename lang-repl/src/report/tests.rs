@@ -159,7 +159,7 @@ fn many_problems_are_counted() {
     let f = sources.add("e.iv", "x");
     let all = vec![Problem::new(Code::E0001, "odd").with_place(f, Span::new(0, 1), ""); 1000];
     let full = render(&all, &sources, ReportStyle::Full { color: false, width: None });
-    assert!(full.ends_with("… and 980 more; `--format short` lists all.\n"), "{full}");
+    assert!(full.ends_with("… and 980 more; `--format short` lists all problems.\n"), "{full}");
     assert_eq!(summary(&all).as_deref(), Some("1000 errors"));
     assert_eq!(summary(&[]), None);
 }

@@ -61,7 +61,7 @@ fn values_and_gradients_are_timed() {
             gradient: 10 words
 
             the gradient takes … times as long as the value
-            the certificate: adjoint + io ≤ 3 · (primal + io), proved for all sizes; 3 is the least factor, at n = 3, m = 4
+            certificate: adjoint + io ≤ 3 · (primal + io), proved for all sizes; 3 is the least factor, at n = 3, m = 4
         "#]],
     );
     check(
@@ -74,7 +74,7 @@ fn values_and_gradients_are_timed() {
             gradient: 10 words
 
             the gradient takes … times as long as the value
-            the certificate: adjoint + io ≤ 4 · (primal + io), proved for all sizes; 4 is the least factor, at steps = 7
+            certificate: adjoint + io ≤ 4 · (primal + io), proved for all sizes; 4 is the least factor, at steps = 7
         "#]],
     );
     check(
@@ -111,7 +111,7 @@ def toy(c: [n, m]f64) -> f64 =
     let dir = Dir::new(&[("toy.iv", program.as_bytes())]);
     let args = ["bench", "toy.iv", "toy", "n=50", "m=50", "--seconds", "0.001"];
     let text = dir.run(&args, b"");
-    assert!(text.contains("the certificate: adjoint + io ≤ "), "{text}");
+    assert!(text.contains("certificate: adjoint + io ≤ "), "{text}");
     let json = dir.run(&[&args[..], &["--format", "json"]].concat(), b"");
     let told: serde_json::Value = serde_json::from_str(&json).unwrap_or_else(|e| panic!("{e}: {json}"));
     let (ratio, factor) = (told["ratio"].as_f64().unwrap(), told["certifiedFactor"].as_i64().unwrap());
@@ -123,11 +123,11 @@ fn what_is_wrong_is_told() {
     check(
         &["conv.iv", "loss", "n=100"],
         expect![[r#"
-        --- stderr
-        [E0600] Error: the time depends on missing sizes: m
-          Help: tell them: n=8 m=8
-        --- status 2
-    "#]],
+            --- stderr
+            [E0600] Error: the time depends on missing sizes: m
+              Help: add the sizes: n=8 m=8
+            --- status 2
+        "#]],
     );
     check(
         &["conv.iv", "loss", "n=100", "m=8", "k=3"],
@@ -151,8 +151,8 @@ fn what_is_wrong_is_told() {
         &["conv.iv", "nothing"],
         expect![[r#"
             --- stderr
-            [E0600] Error: cannot find definition `nothing` in this module
-              Help: there are: conv, loss, power, apply, bad
+            [E0600] Error: unknown definition `nothing`
+              Help: available: conv, loss, power, apply, bad
             --- status 2
         "#]],
     );
@@ -183,11 +183,11 @@ fn what_is_wrong_is_told() {
     check(
         &["missing.iv", "loss"],
         expect![[r#"
-        --- stderr
-cannot read         [E0602] Error: `missing.iv`: no such file
-          Help: paths are relative to the current directory
-        --- status 2
-    "#]],
+            --- stderr
+            [E0602] Error: `missing.iv` cannot be read: no such file
+              Help: paths are relative to the current directory
+            --- status 2
+        "#]],
     );
     check(
         &["conv.iv", "loss", "n=100000000000", "m=8"],
@@ -219,11 +219,11 @@ cannot read         [E0602] Error: `missing.iv`: no such file
     check(
         &["conv.iv", "lss", "n=5"],
         expect![[r#"
-        --- stderr
-        [E0600] Error: cannot find definition `lss` in this module
-          Help: did you mean `loss`?
-        --- status 2
-    "#]],
+            --- stderr
+            [E0600] Error: unknown definition `lss`
+              Help: did you mean `loss`?
+            --- status 2
+        "#]],
     );
     check(
         &["conv.iv", "loss", "n=-5", "m=8"],

@@ -98,7 +98,7 @@ fn check_lists_what_is_wrong() {
             wrong.iv:3:42: warning[W0401]: this arm is never reached, because earlier arms match all of its values
             --- status 1
             $ iverson check wrong.iv conv.iv missing.iv --format json
-            [{"filcannot read e": "missing.iv", "severity": "error", "code": "E0602", "message": "`missing.iv`: no such file", "line": 1, "column": 1, "endLine": 1, "endColumn": 1, "help": "paths are relative to the current directory"}, {"file": "wrong.iv", "severity": "error", "code": "E0200", "message": "this has type `[n]f64`, but `f64` is expected for the result of `f`", "line": 1, "column": 27, "endLine": 1, "endColumn": 28, "help": "add an index: `x[i]` is an element, `sum i: x[i]` is the sum; this has 1 axis too many"}, {"file": "wrong.iv", "severity": "error", "code": "E0100", "message": "`μμ` is not defined", "line": 2, "column": 24, "endLine": 2, "endColumn": 26, "help": "did you mean `μ`?"}, {"file": "wrong.iv", "severity": "warning", "code": "W0401", "message": "this arm is never reached, because earlier arms match all of its values", "line": 3, "column": 42, "endLine": 3, "endColumn": 43, "help": "remove it, or move it up"}]
+            [{"file": "missing.iv", "severity": "error", "code": "E0602", "message": "`missing.iv` cannot be read: no such file", "line": 1, "column": 1, "endLine": 1, "endColumn": 1, "help": "paths are relative to the current directory"}, {"file": "wrong.iv", "severity": "error", "code": "E0200", "message": "this has type `[n]f64`, but `f64` is expected for the result of `f`", "line": 1, "column": 27, "endLine": 1, "endColumn": 28, "help": "add an index: `x[i]` is an element, `sum i: x[i]` is the sum; this has 1 axis too many"}, {"file": "wrong.iv", "severity": "error", "code": "E0100", "message": "`μμ` is not defined", "line": 2, "column": 24, "endLine": 2, "endColumn": 26, "help": "did you mean `μ`?"}, {"file": "wrong.iv", "severity": "warning", "code": "W0401", "message": "this arm is never reached, because earlier arms match all of its values", "line": 3, "column": 42, "endLine": 3, "endColumn": 43, "help": "remove it, or move it up"}]
             --- status 2
             $ iverson check conv.iv --format json
             []
@@ -135,21 +135,21 @@ fn files_that_are_no_programs() {
             --- status 1
             $ iverson check missing.iv lib
             --- stderr
-cannot read             [E0602] Error: `missing.iv`: no such file
+            [E0602] Error: `missing.iv` cannot be read: no such file
               Help: paths are relative to the current directory
-cannot read             [E0602] Error: `lib`: it is a directory
+            [E0602] Error: `lib` cannot be read: it is a directory
             2 errors
             --- status 2
             $ iverson run missing.iv
             --- stderr
-cannot read             [E0602] Error: `missing.iv`: no such file
+            [E0602] Error: `missing.iv` cannot be read: no such file
               Help: paths are relative to the current directory
             --- status 2
             $ iverson fmt missing.iv lib latin.iv
             --- stderr
-cannot read             [E0602] Error: `missing.iv`: no such file
+            [E0602] Error: `missing.iv` cannot be read: no such file
               Help: paths are relative to the current directory
-cannot read             [E0602] Error: `lib`: it is a directory
+            [E0602] Error: `lib` cannot be read: it is a directory
             [E0007] Error: `latin.iv` is not UTF-8: byte 3 is 0xE4
                ╭─[ latin.iv:1:4 ]
                │
@@ -162,12 +162,12 @@ cannot read             [E0602] Error: `lib`: it is a directory
             --- status 2
             $ iverson eval 1 -l missing.iv
             --- stderr
-cannot read             [E0602] Error: `missing.iv`: no such file
+            [E0602] Error: `missing.iv` cannot be read: no such file
               Help: paths are relative to the current directory
             --- status 2
             $ iverson check lost.iv
             --- stderr
-cannot read             [E0602] Error: `nowhere.iv`: no such file
+            [E0602] Error: `nowhere.iv` cannot be read: no such file
                ╭─[ lost.iv:1:8 ]
                │
              1 │ import "./nowhere.iv" as n
@@ -191,7 +191,7 @@ cannot read             [E0602] Error: `nowhere.iv`: no such file
                │
                │ Help: save the file as UTF-8
             ───╯
-cannot read             [E0602] Error: `lib`: it is a directory
+            [E0602] Error: `lib` cannot be read: it is a directory
                ╭─[ lost.iv:3:8 ]
                │
              3 │ import "./lib" as d
@@ -200,7 +200,7 @@ cannot read             [E0602] Error: `lib`: it is a directory
                │
                │ Help: write the path relative to the importing file
             ───╯
-cannot read             [E0602] Error: `ring_a`: no such file
+            [E0602] Error: `ring_a` cannot be read: no such file
                ╭─[ lost.iv:4:8 ]
                │
              4 │ import "./ring_a"
@@ -235,10 +235,10 @@ cannot read             [E0602] Error: `ring_a`: no such file
             --- status 1
             $ iverson run lost.iv --format short
             --- stderr
-cannot read             lost.iv:1:8: error[E0602]: `nowhere.iv`: no such file
+            lost.iv:1:8: error[E0602]: `nowhere.iv` cannot be read: no such file
             lost.iv:2:8: error[E0007]: `latin.iv` is not UTF-8: byte 3 is 0xE4
-cannot read             lost.iv:3:8: error[E0602]: `lib`: it is a directory
-cannot read             lost.iv:4:8: error[E0602]: `ring_a`: no such file
+            lost.iv:3:8: error[E0602]: `lib` cannot be read: it is a directory
+            lost.iv:4:8: error[E0602]: `ring_a` cannot be read: no such file
             --- status 1
         "#]],
     );
@@ -300,7 +300,7 @@ fn eval_is_one_expression() {
             --- status 1
             $ iverson eval 1 +
             --- stderr
-            [E0001] Error: expected an expression, found the end
+            [E0001] Error: expected an expression, found the end of the input
                ╭─[ <eval>:1:4 ]
                │
              1 │ 1 +
@@ -310,7 +310,7 @@ fn eval_is_one_expression() {
             --- status 1
             $ iverson eval 1 // 0
             --- stderr
-            [E0505] Error: integer integer division by zero
+            [E0505] Error: integer division by zero
                ╭─[ <eval>:1:1 ]
                │
              1 │ 1 // 0
@@ -319,7 +319,7 @@ fn eval_is_one_expression() {
             ───╯
             --- status 1
             $ iverson eval  --format json
-            {"error": [{"file": "<eval>", "severity": "error", "code": "E0001", "message": "expected an expression, found the end", "line": 1, "column": 1, "endLine": 1, "endColumn": 1}]}
+            {"error": [{"file": "<eval>", "severity": "error", "code": "E0001", "message": "expected an expression, found the end of the input", "line": 1, "column": 1, "endLine": 1, "endColumn": 1}]}
             --- status 1
             $ iverson eval 1 -l wrong.iv --format short
             1
@@ -431,14 +431,14 @@ fn command_lines_that_are_wrong() {
             Usage: iverson run <FILE> [NAME=VALUE]...
 
             For more information, try '--help'.
-            help: an argument of the program is written without dashes: `w=2`
+            help: write an argument of the program without dashes: `w=2`
             --- status 2
             $ iverson explain sum
             sum, a binder
 
                 sum i < n: e, sum i < n if p: e
 
-            The sum of the values of e; 0 over an empty range. The range is i < n, i in a..b, or i alone where it indexes an array in e.
+            The sum of the values of e; 0 over an empty range. The range is i < n, i in a..b, or i alone if it indexes an array in e.
             The body e extends as far right as possible; enclose it in ( … ) to end it.
 
                 let x = [1.0, 2.0, 4.0]

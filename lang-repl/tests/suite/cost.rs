@@ -68,7 +68,7 @@ fn formulas_and_costs_at_sizes() {
 
             adjoint + io ≤ 3 · (primal + io), proved for all sizes; 3 is the least factor, at n = 3, m = 3
 
-            where the work is
+            work by source expression
               primal   2·n·m − n              2:63 sum j < m: x[i + j] * c[j]
               adjoint  6·n·m − 2·n − 2·m + 1  2:63 sum j < m: x[i + j] * c[j]
             $ iverson cost conv.iv --format json
@@ -94,7 +94,7 @@ fn formulas_and_costs_at_sizes() {
             $ iverson cost conv.iv conv --at n=5
             --- stderr
             [E0600] Error: the cost depends on missing sizes: m
-              Help: tell them: --at n=8,m=8
+              Help: add the sizes: --at n=8,m=8
             --- status 2
             $ iverson cost conv.iv conv --at n=0,m=0
             --- stderr
@@ -145,17 +145,17 @@ fn formulas_and_costs_at_sizes() {
             --- status 2
             $ iverson cost conv.iv nothing
             --- stderr
-            [E0600] Error: cannot find definition `nothing` in this module
-              Help: there are: conv, main
+            [E0600] Error: unknown definition `nothing`
+              Help: available: conv, main
             --- status 2
             $ iverson cost conv.iv cnov
             --- stderr
-            [E0600] Error: cannot find definition `cnov` in this module
+            [E0600] Error: unknown definition `cnov`
               Help: did you mean `conv`?
             --- status 2
             $ iverson cost missing.iv conv
             --- stderr
-cannot read             [E0602] Error: `missing.iv`: no such file
+            [E0602] Error: `missing.iv` cannot be read: no such file
               Help: paths are relative to the current directory
             --- status 2
         "#]],
@@ -187,12 +187,12 @@ fn what_data_decide_and_what_grows() {
                      iterations  n² + 3·n
                      span        ≤ n + 1
 
-            adjoint + io exceeds every multiple of (primal + io), because it grows as 2·n²
+            adjoint + io exceeds every multiple of (primal + io), because of 2·n²
               152 against 24 at n = 8
               8384 against 192 at n = 64
               525824 against 1536 at n = 512
 
-            where the work is
+            work by source expression
               primal   n         1:43 x[i]^2
               adjoint  n         1:43 x[i]^2
                        n         3:36 [i == j] * x[i] + [i == j] * x[j]
@@ -216,14 +216,14 @@ fn what_data_decide_and_what_grows() {
 
             adjoint + io ≤ 2 · (primal + io), proved for all sizes
 
-            where the work is
+            work by source expression
               primal   n − 1  5:34 sum i: if x[i] > 0.0 then x[i] * x[i] else 0.0
                        p0     5:60 x[i] * x[i]
               adjoint  n − 1  5:34 sum i: if x[i] > 0.0 then x[i] * x[i] else 0.0
                        p0     5:44 x[i]
                        2·p0   5:60 x[i] * x[i]
 
-            where data decide
+            symbols that depend on data
               p0  number of terms: 5:60 x[i] * x[i], at most n
               t2  number of elements with a term: 5:34 sum i: if x[i] > 0.0 then x[i] * x[i] else 0.0, at most 1
             $ iverson cost models.iv positive --format json
@@ -244,7 +244,7 @@ fn what_data_decide_and_what_grows() {
 
             adjoint + io ≤ 2 · (primal + io), proved for all sizes
 
-            where the work is
+            work by source expression
               primal   5  6:61 sum i: w[i] * x[i]
               adjoint  8  6:61 sum i: w[i] * x[i]
             $ iverson check models.iv
@@ -258,7 +258,7 @@ fn what_data_decide_and_what_grows() {
                │
              4 │   in for j: sum i: jacobian[i, j] * dy[i]
                │             ──────────────┬──────────────
-               │                           ╰──────────────── this grows as 2·n² does
+               │                           ╰──────────────── this cost grows as 2·n²
                │
                │ Help: at n = 512, the adjoint costs 525824 and the function costs 1536, with inputs and outputs; `iverson cost` prints the formulas
             ───╯

@@ -75,8 +75,9 @@ fn names_of_the_library_and_the_language() {
 
                 def norm(x: [n]t) -> t where t: real
 
-            The Euclidean norm, the length of a vector. Its derivative at the zero vector, where it has a kink,
-            is taken to be 0. It is NaN where the norm is infinite. For the square of it use `sqnorm`.
+            The Euclidean norm, the length of a vector. The norm has a kink at the zero vector, where its
+            derivative is 0 by convention. The derivative is NaN if the norm is infinite. For the square use
+            `sqnorm`.
 
                 linalg.norm([3.0, 4.0])
 
@@ -93,7 +94,7 @@ fn names_of_the_library_and_the_language() {
 
                 def one_hot(n: i64, k: i64) -> [n]t where t: real
 
-            The `k`-th unit vector of length `n`, counted from 0; all zeros for a `k` that is no place.
+            The `k`-th unit vector of length `n`, counted from 0; all zeros if `k` is out of range.
 
                 linalg.one_hot(3, 1)
 
@@ -103,7 +104,7 @@ fn names_of_the_library_and_the_language() {
 
                 def one_hot(labels: [b]i64, n: i64) -> [b, n]f64
 
-            Ones at the labels and zeros elsewhere; a label outside has a row of zeros.
+            The one-hot encoding of labels; a label out of range has a row of zeros.
 
                 nn.one_hot([2, 0], 3)
 
@@ -114,7 +115,7 @@ fn names_of_the_library_and_the_language() {
 
                 def map(f: (a) -> b, x: [n]a) -> [n]b
 
-            `f` of every element.
+            Applies `f` to every element.
 
                 map(\x: x * x, [1, 2, 3])
 
@@ -124,9 +125,9 @@ fn names_of_the_library_and_the_language() {
 
                 type LU(n, t) = {lu: [n, n]t, rows: [n]i64, sign: i64}
 
-            The factors of a square matrix with its rows in another order: row `i` of `L U` is row `rows[i]`
-            of the matrix. `lu` holds `U` in its upper triangle and, below the diagonal, `L`, whose diagonal
-            is 1. `sign` is the sign of the permutation, 1 or -1.
+            The LU factors of a square matrix with permuted rows: row `i` of `L U` is row `rows[i]` of the
+            matrix. `lu` holds `U` in its upper triangle and `L`, whose diagonal is 1, below the diagonal.
+            `sign` is the sign of the permutation, 1 or -1.
             $ iverson doc grad
             grad, a derivative operator
 
@@ -145,7 +146,7 @@ fn names_of_the_library_and_the_language() {
 
                 min i < n: e, min i < n if p: e
 
-            The least value of e. With commas, min(a, b) is the lesser of two. The range is i < n, i in a..b, or i alone where it indexes an array in e.
+            The least value of e. With commas, min(a, b) is the lesser of two. The range is i < n, i in a..b, or i alone if it indexes an array in e.
             The body e extends as far right as possible; enclose it in ( … ) to end it.
 
             min, a scalar function
@@ -163,9 +164,9 @@ fn names_of_the_library_and_the_language() {
 
             Rules:
 
-                by x: if x <= y || x != x then 1 else 0
+                with respect to x: if x <= y || x != x then 1 else 0
 
-                by y: if x <= y || x != x then 0 else 1
+                with respect to y: if x <= y || x != x then 0 else 1
             $ iverson doc hypot
             hypot, a scalar function
 
@@ -179,9 +180,9 @@ fn names_of_the_library_and_the_language() {
 
             Rules:
 
-                by x: if x == 0 && y == 0 then 0 else x / hypot(x, y)
+                with respect to x: if x == 0 && y == 0 then 0 else x / hypot(x, y)
 
-                by y: if x == 0 && y == 0 then 0 else y / hypot(x, y)
+                with respect to y: if x == 0 && y == 0 then 0 else y / hypot(x, y)
             $ iverson doc then
             then, a keyword
 
@@ -212,30 +213,30 @@ fn names_of_the_library_and_the_language() {
             $ iverson doc prelude
             prelude, a library module
 
-            What every program can use without an import.
+            The names that every module can use without an import.
 
               reverse      The elements in reverse order.
-              transpose    Rows become columns.
-              concat       One array after another.
+              transpose    The transpose of a matrix: rows become columns.
+              concat       Concatenates two arrays.
               replicate    `n` copies of `x`.
-              map          `f` of every element.
-              zip_with     `f` of every pair of elements.
-              iota         The numbers from 0 up to, not including, `n`.
-              scatter      `base` with `vals[j]` at place `idx[j]`; of several for one place the last counts.
-              scatter_add  `base` with every `vals[j]` added at place `idx[j]`.
-              histogram    How often each of the numbers below `n` occurs in `idx`.
+              map          Applies `f` to every element.
+              zip_with     Applies `f` to every pair of corresponding elements.
+              iota         The integers from 0 to `n - 1`.
+              scatter      `base` with `vals[j]` at index `idx[j]`; the last value wins if an index is repeated.
+              scatter_add  `base` with every `vals[j]` added at index `idx[j]`.
+              histogram    Counts how often each integer from 0 to `n - 1` occurs in `idx`.
               total        The sum of the elements.
             $ iverson doc
-              prelude  What every program can use without an import.
+              prelude  The names that every module can use without an import.
               linalg   Linear algebra: products, norms, factorisations, linear systems, eigenvalues.
               nn       Neural networks: activations, layers, attention, normalisation, losses, recurrent cells.
-              ode      Ordinary differential equations: the state `x` of type `[n]f64` changes by `f(t, x)` per unit of time `t`.
+              ode      Ordinary differential equations: the state `x` of type `[n]f64` changes at the rate `f(t, x)` in time `t`.
               optim    Minimisation: of a function of a vector, and of sums of squares.
-              rand     Random numbers that depend on a key alone: keys, distributions, permutations and samples.
+              rand     Random numbers as pure functions of a key: keys, distributions, permutations and samples.
               signal   Signals: convolution, stencils, windows, interpolation, Fourier transforms, running sums.
               stats    Statistics: moments, quantiles, dependence, densities.
 
-            The words of the language have documentation too, such as `iverson doc grad`.
+            Keywords and operators have documentation too, such as `iverson doc grad`.
         "#]],
     );
 }
@@ -262,7 +263,7 @@ fn names_of_a_file() {
         ],
         expect![[r#"
             $ iverson doc area -l shapes.iv
-            area, of shapes.iv
+            area, in shapes.iv
 
                 def area(s: Shape) -> f64
 
@@ -274,13 +275,13 @@ fn names_of_a_file() {
 
                 9.0
             $ iverson doc Disc -l shapes.iv
-            Disc, of shapes.iv
+            Disc, in shapes.iv
 
                 type Shape = Disc(f64) | Square(f64)
 
             A shape.
             $ iverson doc grow -l shapes.iv
-            grow, of shapes.iv
+            grow, in shapes.iv
 
                 def grow(x: f64) -> f64
 
@@ -288,11 +289,11 @@ fn names_of_a_file() {
 
                 derivative grow(x; dx) = 2 * dx
             $ iverson doc unit -l shapes.iv
-            unit, of shapes.iv
+            unit, in shapes.iv
 
                 let unit: Shape
             $ iverson doc m.twice -l shapes.iv
-            m.twice, of lib/mine.iv
+            m.twice, in lib/mine.iv
 
                 def twice(x: f64) -> f64
             $ iverson doc m -l shapes.iv
@@ -320,37 +321,37 @@ fn names_of_a_file() {
               a  Both.
               b  Both.
             $ iverson doc b -l pair.iv
-            b, of pair.iv
+            b, in pair.iv
 
                 let b: f64
 
             Both.
             $ iverson doc f -l broken.iv
-            f, of broken.iv
+            f, in broken.iv
 
                 def f(x: f64 -> f64 = x +
 
             Half
             done.
             $ iverson doc g -l broken.iv
-            g, of broken.iv
+            g, in broken.iv
 
                 def g(x: f64) -> f64
 
             Good.
             $ iverson doc sum -l own.iv
-            sum, of own.iv
+            sum, in own.iv
 
                 def sum(x: f64) -> f64
 
             Mine.
             $ iverson doc linalg -l own.iv
-            linalg, of own.iv
+            linalg, in own.iv
 
                 def linalg() -> i64
             $ iverson doc f -l none.iv
             --- stderr
-cannot read             [E0602] Error: `none.iv`: no such file
+            [E0602] Error: `none.iv` cannot be read: no such file
               Help: paths are relative to the current directory
             --- status 2
         "#]],
@@ -370,11 +371,11 @@ fn for_programs() {
         ],
         expect![[r#"
             $ iverson doc linalg.norm --format json
-            {"name": "norm", "module": "linalg", "kind": "def", "signature": "def norm(x: [n]t) -> t where t: real", "doc": "The Euclidean norm, the length of a vector. Its derivative at the zero vector, where it has a kink,\nis taken to be 0. It is NaN where the norm is infinite. For the square of it use `sqnorm`.", "example": "```iverson\nlinalg.norm([3.0, 4.0])\n```\n```output\n5.0\n```", "rule": "derivative norm(x; dx) = let r = nan_unless_finite(norm(x)) in [r != 0] * dot(x, dx) / r\nadjoint norm(x; dy) =\n  let r = nan_unless_finite(norm(x)) in for i: [r != 0] * x[i] / r * dy"}
+            {"name": "norm", "module": "linalg", "kind": "def", "signature": "def norm(x: [n]t) -> t where t: real", "doc": "The Euclidean norm, the length of a vector. The norm has a kink at the zero vector, where its\nderivative is 0 by convention. The derivative is NaN if the norm is infinite. For the square use\n`sqnorm`.", "example": "```iverson\nlinalg.norm([3.0, 4.0])\n```\n```output\n5.0\n```", "rule": "derivative norm(x; dx) = let r = nan_unless_finite(norm(x)) in [r != 0] * dot(x, dx) / r\nadjoint norm(x; dy) =\n  let r = nan_unless_finite(norm(x)) in for i: [r != 0] * x[i] / r * dy"}
             $ iverson doc sin --format json
-            {"name": "sin", "module": null, "kind": "scalar function", "signature": "def sin(x: a) -> a where a: real", "doc": "Sine.", "example": "```iverson\ndo (sin(0.0), cos(0.0), tan(0.0))\n```\n```output\n(0.0, 1.0, 0.0)\n```", "rule": "by x: cos(x)"}
+            {"name": "sin", "module": null, "kind": "scalar function", "signature": "def sin(x: a) -> a where a: real", "doc": "Sine.", "example": "```iverson\ndo (sin(0.0), cos(0.0), tan(0.0))\n```\n```output\n(0.0, 1.0, 0.0)\n```", "rule": "with respect to x: cos(x)"}
             $ iverson doc min --format json
-            [{"name": "min", "module": null, "kind": "binder", "signature": "min i < n: e, min i < n if p: e", "doc": "The least value of e. With commas, min(a, b) is the lesser of two. The range is i < n, i in a..b, or i alone if it indexes an array in e.\nThe body e extends as far right as possible; enclose it in ( … ) to end it.", "example": null, "rule": null}, {"name": "min", "module": null, "kind": "scalar function", "signature": "def min(x: a, y: a) -> a where a: num", "doc": "The lesser; NaN if either argument is NaN.", "example": "```iverson\nlet x = [1.0, 4.0, 2.0]\ndo min i: x[i]\ndo min(2.0, 3.0)\n```\n```output\n1.0\n2.0\n```", "rule": "by x: if x <= y || x != x then 1 else 0\nby y: if x <= y || x != x then 0 else 1"}]
+            [{"name": "min", "module": null, "kind": "binder", "signature": "min i < n: e, min i < n if p: e", "doc": "The least value of e. With commas, min(a, b) is the lesser of two. The range is i < n, i in a..b, or i alone if it indexes an array in e.\nThe body e extends as far right as possible; enclose it in ( … ) to end it.", "example": null, "rule": null}, {"name": "min", "module": null, "kind": "scalar function", "signature": "def min(x: a, y: a) -> a where a: num", "doc": "The lesser; NaN if either argument is NaN.", "example": "```iverson\nlet x = [1.0, 4.0, 2.0]\ndo min i: x[i]\ndo min(2.0, 3.0)\n```\n```output\n1.0\n2.0\n```", "rule": "with respect to x: if x <= y || x != x then 1 else 0\nwith respect to y: if x <= y || x != x then 0 else 1"}]
             $ iverson doc m -l shapes.iv --format json
             {"name": "m", "module": "lib/mine.iv", "kind": "module", "signature": null, "doc": null, "example": null, "rule": null, "definitions": [{"name": "offset", "summary": ""}, {"name": "twice", "summary": ""}]}
             $ iverson doc -l shapes.iv --format json

@@ -102,13 +102,13 @@ fn messages_are_answered() {
         {"id":2,"output":9.0,"success":true,"timings":["compile","evaluate"]}
         {"id":3,"output":6.0,"success":true,"timings":["compile","evaluate"]}
         {"id":4}
-cannot read         {"error":"error[E0602]: `…/no_such.iv`: no such file","id":5,"success":false}
+        {"error":"error[E0602]: `…/no_such.iv` cannot be read: no such file","id":5,"success":false}
         {"error":"`../gradbench/hello` is not a module name","id":6,"success":false}
         {"error":"`hello` has no definition `cube`","id":7,"success":false}
-        {"error":"error[E0600]: argument `x` is an array of 2, not of type `f64`","id":8,"success":false}
+        {"error":"error[E0600]: argument `x` is an array of length 2, not of type `f64`","id":8,"success":false}
         {"error":"the input has no `n`","id":9,"success":false}
         {"error":"the function takes 2 arguments, but the input is not an object","id":10,"success":false}
-        {"error":"error[E0600]: argument `n` is the text \"many\", not of type `i64`","id":11,"success":false}
+        {"error":"error[E0600]: argument `n` is the string \"many\", not of type `i64`","id":11,"success":false}
         {"error":"unknown message kind `dance`","id":12,"success":false}
         {"error":"the message has no string `kind`","id":13,"success":false}
         {"error":"the message is not JSON: expected ident at line 1 column 2","id":null,"success":false}
@@ -120,7 +120,7 @@ cannot read         {"error":"error[E0602]: `…/no_such.iv`: no such file","id"
         {"error":"`min_seconds` is -1, but must be a number of at least 0","id":18,"success":false}
         {"id":19,"output":[4.0,-3.0,-2.0,1.0],"success":true,"timings":["compile","evaluate","evaluate"]}
         {"id":20}
-cannot read         {"error":"error[E0602]: `…/no_such.iv`: no such file","id":21,"success":false}
+        {"error":"error[E0602]: `…/no_such.iv` cannot be read: no such file","id":21,"success":false}
         {"error":"the message has no `input`","id":22,"success":false}
         {"error":"…/det.iv:12:70: error[E0501]: sizes differ for the number of elements of `reshape`: found n = 3, expected ell^2 = 4","id":23,"success":false}"#]]
     .assert_eq(&shown.join("\n"));

@@ -184,19 +184,19 @@ fn arguments_that_do_not_fit() {
                │ ──┬──
                │   ╰──── here
                │
-               │ Help: strings stand between double quotes: `"text"`
+               │ Help: enclose a string in double quotes: `"text"`
                │       argument `i` must have type `i64`, as in `i=3`
                │       the program has `main(i: i64) -> f64`
             ───╯
             --- status 2
             $ iverson run fails.iv i="abc"
             --- stderr
-            [E0600] Error: argument `i` is the text "abc", not of type `i64`
+            [E0600] Error: argument `i` is the string "abc", not of type `i64`
                ╭─[ argument i:1:1 ]
                │
              1 │ "abc"
                │ ──┬──
-               │   ╰──── `i64` is wanted
+               │   ╰──── expected `i64`
                │
                │ Help: write a value of type `i64` as in `3`
                │       the program has `main(i: i64) -> f64`
@@ -209,7 +209,7 @@ fn arguments_that_do_not_fit() {
                │
              1 │ abc
                │ ─┬─
-               │  ╰─── `i64` is wanted
+               │  ╰─── expected `i64`
                │
                │ Help: write a value of type `i64` as in `3`
                │       the program has `main(i: i64) -> f64`
@@ -222,7 +222,7 @@ fn arguments_that_do_not_fit() {
                │
              1 │ -1.5
                │ ──┬─
-               │   ╰─── `i64` is wanted
+               │   ╰─── expected `i64`
                │
                │ Help: write an integer without a point or an exponent
                │       the program has `main(i: i64) -> f64`
@@ -249,16 +249,16 @@ fn arguments_that_do_not_fit() {
                │
              1 │ [true]
                │  ──┬─
-               │    ╰─── `f64` is wanted
+               │    ╰─── expected `f64`
                │
                │ Help: write a value of type `f64` as in `1.5`
             ───╯
-            [E0600] Error: argument `c[0]` is an array of 1, not of type `f64`
+            [E0600] Error: argument `c[0]` is an array of length 1, not of type `f64`
                ╭─[ argument c:1:2 ]
                │
              1 │ [[1], [2]]
                │  ─┬─
-               │   ╰─── `f64` is wanted
+               │   ╰─── expected `f64`
                │
                │ Help: write a value of type `f64` as in `1.5`
                │       the program has `main(x: [n + m - 1]f64, c: [m]f64) -> [n]f64`
@@ -285,13 +285,13 @@ fn arguments_that_do_not_fit() {
                │   ┬
                │   ╰── here
             ───╯
-cannot read             [E0602] Error: `none.json`: no such file
+            [E0602] Error: `none.json` cannot be read: no such file
               Help: paths are relative to the current directory
                     the program has `main(x: [n + m - 1]f64, c: [m]f64) -> [n]f64`
             --- status 2
             $ iverson run conv.iv x=@x.npy c=@x.txt
             --- stderr
-cannot read             [E0602] Error: `x.npy`: no such file
+            [E0602] Error: `x.npy` cannot be read: no such file
               Help: paths are relative to the current directory
             [E0600] Error: `x.txt` is not a data file
               Help: data files end in .npy, .npz, .csv, .json or .png
@@ -304,7 +304,7 @@ cannot read             [E0602] Error: `x.npy`: no such file
                │
              1 │ {x: 1, z: 2}
                │           ┬
-               │           ╰── of this field
+               │           ╰── unknown field
             ───╯
             [E0600] Error: `Shape(n, f64)` has no constructor `Circl`
                ╭─[ argument s:1:1 ]
@@ -320,7 +320,7 @@ cannot read             [E0602] Error: `x.npy`: no such file
                │
              1 │ 1.5
                │ ─┬─
-               │  ╰─── `i64` is wanted
+               │  ╰─── expected `i64`
                │
                │ Help: write an integer without a point or an exponent
             ───╯
@@ -343,7 +343,7 @@ cannot read             [E0602] Error: `x.npy`: no such file
                │ ─────────┬─────────
                │          ╰─────────── here
                │
-               │ Help: the largest `i64` is 9223372036854775807; write a real number with a decimal point or an exponent
+               │ Help: the maximum is 9223372036854775807; write a real number with a decimal point or an exponent
                │       argument `k` must have type `i64`, as in `k=3`
                │       the program has `main(p: {x: f64, y: (i64, bool)}, s: Shape(n, f64), k: i64, a: [k, 2]i64) -> (f64, i64)`
             ───╯
@@ -370,7 +370,7 @@ cannot read             [E0602] Error: `x.npy`: no such file
                │                ───┬──
                │                   ╰──── 2 elements
                │
-               │ Help: `n` is 1 by axis 0 of argument `s.Dots.0`
+               │ Help: `n` is 1 because of axis 0 of argument `s.Dots.0`
                │       the program has `main(p: {x: f64, y: (i64, bool)}, s: Shape(n, f64), k: i64, a: [k, 2]i64) -> (f64, i64)`
             ───╯
             --- status 2
@@ -437,9 +437,9 @@ fn programs_that_fail() {
                  │                              ────────┬───────
                  │                                      ╰───────── in this call of `linalg.logdet`
                  │
-                 ├─[ <linalg>:992:15 ]
+                 ├─[ <linalg>:996:15 ]
                  │
-             992 │       let _ = assert(c[j] > 0, "the matrix is not positive definite")
+             996 │       let _ = assert(c[j] > 0, "the matrix is not positive definite")
                  │               ───────────────────────────┬───────────────────────────
                  │                                          ╰───────────────────────────── fails here, in the library
                  │
@@ -453,7 +453,7 @@ fn programs_that_fail() {
             $ iverson run loop.iv
             1
             --- stderr
-            [E0505] Error: integer integer division by zero
+            [E0505] Error: integer division by zero
                ╭─[ loop.iv:2:10 ]
                │
              2 │ do print(1 // 0)
@@ -594,10 +594,10 @@ fn mistakes_stop_what_needs_them() {
             $ iverson eval g(2.0) -l lost.iv
             2.0
             --- stderr
-cannot read             note: this error does not affect the value: `nowhere.iv`: no such file (lost.iv:1:8)
+            note: this error does not affect the value: `nowhere.iv` cannot be read: no such file (lost.iv:1:8)
             $ iverson eval f(2.0) -l lost.iv
             --- stderr
-cannot read             [E0602] Error: `nowhere.iv`: no such file
+            [E0602] Error: `nowhere.iv` cannot be read: no such file
                ╭─[ lost.iv:1:8 ]
                │
              1 │ import "./nowhere.iv"

@@ -50,8 +50,8 @@ struct SubexpressionCounts {
     /// Skipped: the expression reads a variable of a `let`, a pattern or a loop, or a value of
     /// another type.
     others: usize,
-    /// Skipped: the program with the derivative has an error, because the derivative mentions a name
-    /// of another part of the program.
+    /// Skipped: the program with the derivative has an error, because the derivative mentions a
+    /// name of another part of the program.
     refused: usize,
     /// The errors of these programs.
     errors: BTreeMap<String, usize>,

@@ -1,4 +1,5 @@
-//! **Copy elision.** Updates of unshared values happen in place: n steps on an array of length n are O(n).
+//! **Copy elision.** Updates of unshared values happen in place: n steps on an array of length n
+//! are O(n).
 //!
 //! The tests observe the bytes in use. A copy needs room for a second array, so it fails with room
 //! for one and a half.

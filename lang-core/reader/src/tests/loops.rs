@@ -49,7 +49,7 @@ fn loops_that_are_none() {
           L1 = loop j0 < n {
           }
           out X1
-expected           4:3: `L0`, found `L1`
+          4:3: expected `L0`, found `L1`
         of
           X2: f64 = L0.last Y1
           out X2
@@ -157,7 +157,7 @@ expected           4:3: `L0`, found `L1`
           }
           X2: i64 = L0.trips
           out X1
-expected           6:3: `then`, found `}`
+          6:3: expected `then`, found `}`
         of
           L0 = loop j0 while Y0 {
             Y0: f64 = given X1
@@ -171,7 +171,7 @@ expected           6:3: `then`, found `}`
           }
           X2: i64 = L0.trips
           out X1
-expected           6:3: `needs`, found `}`
+          6:3: expected `needs`, found `}`
         of
           L0 = loop j0 < n {
             all needs 0
@@ -183,11 +183,11 @@ expected           6:3: `needs`, found `}`
           L0 = loop j1 < n {
           }
           out X1
-expected           4:13: `j0`, found `j1`
+          4:13: expected `j0`, found `j1`
         of
           L0 = loop j0 < n {
           out X1
-expected           5:3: `Y0` or `}`, found `out`
+          5:3: expected `Y0` or `}`, found `out`
         of
           X2: f64 = given X1
           out X2
@@ -207,7 +207,7 @@ expected           5:3: `Y0` or `}`, found `out`
         of
           X2[i0 < n]: f64 = X0 with [i1] = X0[i1] for i0 < n
           out X1
-expected           4:47: `i1`, found `i0`
+          4:47: expected `i1`, found `i0`
         of
           X2[i0 < n]: i64 = X0 with [0] = X1
           out X1
@@ -262,9 +262,9 @@ fn core_loops() {
             core f[n](x: [n]f64) -> f64 = (loop k < n from 1.0: f#0[n, k](x): (i64, [0](), i64)).0
               1:48: the initial value has type `f64`, which is not the carry type
             core f[n](x: [n]f64) -> f64 = (loop k < n: f#0[n, k](x): (f64, [0](), i64)).0
-expected               1:42: `from`, found `:`
+              1:42: expected `from`, found `:`
             core f[n](x: [n]f64) -> f64 = (loop k from 1.0 while .1: f#0[n](x): (f64, [0](), i64)).0
-expected               1:56: component 0, found `:`
+              1:56: expected component 0, found `:`
             core f[n](x: [n]f64) -> [n]f64 = update(x, [0, 1] = 1.0)
               1:53: `f64` cannot be indexed
             core f[n](x: [n]f64) -> [n]f64 = update(x, [0] = x)

@@ -67,21 +67,21 @@ fn core_that_is_none() {
         ],
         expect![[r#"
 
-expected               1:1: `ssa`, found the end
+              1:1: expected `ssa`, found the end of the text
             core
-expected               1:5: a definition, found the end
+              1:5: expected a definition, found the end of the text
             core f
-expected               1:7: `[`, found the end
+              1:7: expected `[`, found the end of the text
             core f[n](x: [n]f64) -> f64
-expected               1:28: `=`, found the end
+              1:28: expected `=`, found the end of the text
             core f[n](x: [n]f64) -> f64 =
-expected               1:30: an expression, found the end
+              1:30: expected an expression, found the end of the text
             core f[n](x: [n]f64) -> f64 = x
               1:31: found type `[n]f64`, expected `f64`
             core f[n](x: [n]f64) -> f64 = y
               1:31: unknown name `y`
             core m.f[n](x: [n]f64) -> f64 = 0.0
-expected               1:6: a name without a module, found `m`
+              1:6: expected a name without a module, found `m`
             core f[n](x: [m]f64) -> f64 = 0.0
               1:15: unknown name `m`
             core f[n](n: i64) -> f64 = 0.0
@@ -93,13 +93,13 @@ expected               1:6: a name without a module, found `m`
             core f[](x: f64) -> f64 = x + 1
               1:27: cannot add `f64` and `i64`
             core f[](x: f64) -> f64 = x + 
-expected               1:31: an expression, found the end
+              1:31: expected an expression, found the end of the text
             core f[](x: f64) -> f64 = (x
-expected               1:29: `,` or `)`, found the end
+              1:29: expected `,` or `)`, found the end of the text
             core f[](x: f64) -> f64 = x * x * x
               1:27: a product of more than two factors needs parentheses
             core f[](x: f64) -> f64 = x x
-expected               1:29: the end of the text, found `x`
+              1:29: expected the end of the text, found `x`
             core f[](x: f64) -> f64 = x.0
               1:27: `f64` has no component 0
             core f[](x: {a: f64}) -> f64 = x.b
@@ -115,7 +115,7 @@ expected               1:29: the end of the text, found `x`
             core f[n](x: [n]f64) -> f64 = sum i < n: [x[i]] * x[i]
               1:43: `x` has no element of type `bool` with 1 indices
             core f[n](x: [n]f64) -> f64 = sum i < n: [i < n] + x[i]
-expected               1:50: `*` after a bracket, found `+`
+              1:50: expected `*` after a bracket, found `+`
             core f[n](x: [n]f64) -> f64 = sum i < n: [R(i)] * x[i]
               1:43: unknown name `R`
             core f[](x: f64) -> f64 = sqrt(x, x)
@@ -125,15 +125,15 @@ expected               1:50: `*` after a bracket, found `+`
             core f[](x: f64) -> [2]f64 = g[](x)
               1:30: found type `f64`, expected `[2]f64`
             core f[](x: f64) -> f64 = check(0 < 1, E9999 "no") x
-expected               1:40: an error code, found `E9999`
+              1:40: expected an error code, found `E9999`
             core f[](x: f64) -> f64 = check(0 < 1, E0500 "no) x
               1:46: unterminated string, or unknown escape
             core f[](x: f64) -> f64 = let y = x
-expected               1:36: `in`, found the end
+              1:36: expected `in`, found the end of the text
             core f[](x: f64) -> f64 = let index y = x in y
               1:41: an index must have type `i64`
             core f[](x: f64) -> f64 = g_adj{0, 1}[](x)
-expected               1:37: `;`, found `}`
+              1:37: expected `;`, found `}`
             core f[](x: f64) -> f64 = g[[n]f64;](x)
               1:30: an extent in a type argument must be `s0`, `s1`, …
             core f[](x: f64) -> f64 = ~x
@@ -191,15 +191,15 @@ fn ssa_that_is_none() {
             ssa f[n](x: [n]f64) -> f64 =
               X1: f64 = 0.0
               out X1
-expected               2:3: `X0` or `out`, found `X1`
+              2:3: expected `X0` or `out`, found `X1`
             ssa f[n](x: [n]f64) -> f64 =
               X0: f64 = 0
               out X0
-expected               2:13: a constant of type `f64`, found `0`
+              2:13: expected a constant of type `f64`, found `0`
             ssa f[n](x: [n]f64) -> f64 =
               X0: i64 = 1.5
               out X0
-expected               2:13: a constant of type `i64`, found `1.5`
+              2:13: expected a constant of type `i64`, found `1.5`
             ssa f[n](x: [n]f64) -> f64 =
               X0: f64 = X0
               out X0
@@ -212,7 +212,7 @@ expected               2:13: a constant of type `i64`, found `1.5`
             ssa f[n](x: [n]f64) -> f64 =
               X0[i1 < n]: f64 = input x
               out X0
-expected               2:6: `i0`, found `i1`
+              2:6: expected `i0`, found `i1`
             ssa f[n](x: [n]f64) -> f64 =
               X0[i0 < n]: f64 = 1.0
               out X0
@@ -224,11 +224,11 @@ expected               2:6: `i0`, found `i1`
             ssa f[n](x: [n]f64) -> f64 =
               X0[i0 < n]: f64 = input y = x.0
               out X0
-              2:3: `x` has the updated value has the value has no such component
+              2:3: `x` has no such component
             ssa f[n](x: [n]f64) -> f64 =
               X0[i0 < n]: f64 = input x
               out X0
-              3:7: `X0` is no `f64`
+              3:7: `X0` does not have type `f64`
             ssa f[n](x: [n]f64) -> f64 =
               X0[i0 < n]: f64 = input x
               X1: f64 = X0[i0]
@@ -243,7 +243,7 @@ expected               2:6: `i0`, found `i1`
               X0[i0 < n]: f64 = input x
               X1: f64 = sum i1 < n: X0[i0]
               out X1
-expected               3:17: `i0`, found `i1`
+              3:17: expected `i0`, found `i1`
             ssa f[n](x: [n]f64) -> f64 =
               X0[i0 < n]: f64 = input x
               X1: f64 = sum i0 < n: X0[i0] needs 0
@@ -263,7 +263,7 @@ expected               3:17: `i0`, found `i1`
               X0[i0 < n]: f64 = input x
               X1: f64 = X0[0] * X0[0] + X0[0]
               out X1
-expected               3:27: the end of the product, found `+`
+              3:27: expected the end of the product, found `+`
             ssa f[n](x: [n]f64) -> f64 =
               X0[i0 < n]: f64 = input x
               X1: f64 = for i0: g[n](X0[i0]).0
@@ -273,17 +273,17 @@ expected               3:27: the end of the product, found `+`
               X0[i0 < n]: f64 = input x
               X1: f64 = g[n](X0)
               out X1
-expected               4:3: `.`, found `out`
+              4:3: expected `.`, found `out`
             ssa f[n](x: [n]f64) -> f64 =
               X0[i0 < n]: f64 = input x
               X1: f64 = sum i0 < n: X0[i0]
               out X1, X1
-found               4:7: 2 outputs, but the result has 1 components
+              4:7: found 2 outputs, but the result has 1 components
             ssa f[n](x: [n]f64) -> f64 =
               X0[i0 < n]: f64 = input x
               X1: i64 = 1
               out X1
-              4:7: `X1` is no `f64`
+              4:7: `X1` does not have type `f64`
             ssa f[n](x: [n]f64) -> f64 =
               X0[i0 < n]: f64 = input x
               X1: f64 = sum i0 < n: X0[i0]
@@ -418,11 +418,11 @@ fn reductions() {
               (prod i < n: x[i]) + max(x[0], min j < n if 0 < j: x[j])
 
             core f[n](x: [n]f64) -> f64 = max i < n if: x[i]
-expected               1:43: an expression, found `:`
+              1:43: expected an expression, found `:`
             core f[n](x: [n]f64) -> f64 = max i < n at i: x[i]
-expected               1:41: `:`, found `at`
+              1:41: expected `:`, found `at`
             core f[n](x: [n]f64) -> i64 = argmax i < n: x[i]
-expected               1:43: `at`, found `:`
+              1:43: expected `at`, found `:`
             core f[n, m](a: [n, m]f64) -> f64 = max i < n: a[i]
               1:48: expected a scalar, found `[m]f64`
             ssa f[n](x: [n]f64) -> f64 =
@@ -458,12 +458,12 @@ expected               1:43: `at`, found `:`
               X0[i0 < n]: f64 = input x
               X1: f64 = max i1 < n: X0[i1]
               out X1
-expected               3:17: `i0`, found `i1`
+              3:17: expected `i0`, found `i1`
             ssa f[n](x: [n]f64) -> i64 =
               X0[i0 < n]: f64 = input x
               X1: i64 = argmax i0 < n: X0[i0]
               out X1
-expected               3:26: `at`, found `:`
+              3:26: expected `at`, found `:`
         "#]],
     );
 }

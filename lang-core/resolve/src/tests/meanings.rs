@@ -88,22 +88,22 @@ fn sizes_of_a_signature_are_declared_where_they_first_occur() {
     check_meanings(
         "def f(x: [n]a, g: (a, k: i64) -> [k, n]b) -> [?p, p]b where a: num = g(x)",
         expect![[r#"
-        x | declares Param x#0
-        n | ImplicitSize n#2
-        a | Param(0)
-        g | declares Param g#1
-        a | Param(0)
-        k | declares FunParam k#3
-        i64 | Scalar(I64)
-        k | FunParam k#3
-        n | ImplicitSize n#2
-        b | Param(1)
-        p | declares ResultSize p#4
-        p | ResultSize p#4
-        b | Param(1)
-        g | Param g#1
-        x | Param x#0
-    "#]],
+            x | declares Param x#0
+            n | ImplicitSize n#2
+            a | Param(0)
+            g | declares Param g#1
+            a | Param(0)
+            k | declares FunTypeParam k#3
+            i64 | Scalar(I64)
+            k | FunTypeParam k#3
+            n | ImplicitSize n#2
+            b | Param(1)
+            p | declares ResultSize p#4
+            p | ResultSize p#4
+            b | Param(1)
+            g | Param g#1
+            x | Param x#0
+        "#]],
     );
     check_diagnostics(
         "def f(x: [k]f64) -> [?k]f64 = x",
@@ -275,23 +275,23 @@ fn lets_bind_after_their_values() {
     check_meanings(
         "def f(x: [n]f64) -> f64 = let [k] y: [?j]f64 = filter(\\e: e > 0.0, x) in sum i < k: y[i]",
         expect![[r#"
-        x | declares Param x#0
-        n | ImplicitSize n#1
-        f64 | Scalar(F64)
-        f64 | Scalar(F64)
-        k | declares Extent k#4
-        y | declares Let y#5
-        j | declares ResultSize j#3
-        f64 | Scalar(F64)
-        filter | Builtin(Filter)
-        e | declares Lambda e#2
-        e | Lambda e#2
-        x | Param x#0
-        i | declares Index i#6
-        k | Extent k#4
-        y | Let y#5
-        i | Index i#6
-    "#]],
+            x | declares Param x#0
+            n | ImplicitSize n#1
+            f64 | Scalar(F64)
+            f64 | Scalar(F64)
+            k | declares NamedExtent k#4
+            y | declares Let y#5
+            j | declares ResultSize j#3
+            f64 | Scalar(F64)
+            filter | Builtin(Filter)
+            e | declares Lambda e#2
+            e | Lambda e#2
+            x | Param x#0
+            i | declares Index i#6
+            k | NamedExtent k#4
+            y | Let y#5
+            i | Index i#6
+        "#]],
     );
     check_meanings(
         "let (a, b) = (1, 2)",
@@ -469,7 +469,7 @@ fn modules() {
             E0100 `q` no module is imported as `q`
               at 23 here too
               at 29 here too
-              help: a file beside this one is imported by `import "./q.iv"`
+              help: to import a file from this folder, write `import "./q.iv"`
         "#]],
     );
     // The failed import is reported already.

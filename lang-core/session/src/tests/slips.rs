@@ -52,28 +52,28 @@ fn brackets() {
         ],
         expect![[r#"
             x[i + j]] * c[j]
-                2: E0002 unmatched closing bracket `]` `]`
+                2: E0002 `]` unmatched closing bracket `]`
             x[i + j * c[j]
-                2: E0002 unclosed bracket `[` `[`
+                2: E0002 `[` unclosed bracket `[`
             x[[i + j] * c[j]
-                2: E0002 unclosed bracket `[` `[`
+                2: E0002 `[` unclosed bracket `[`
             x[i + j] * cj]
-                2: E0002 unmatched closing bracket `]` `]`
+                2: E0002 `]` unmatched closing bracket `]`
             let y = conv(x, c)) in
-                6: E0002 unmatched closing bracket `)` `)`
+                6: E0002 `)` unmatched closing bracket `)`
             let y = conv(x, c in
-                6: E0002 unclosed bracket `(` `(`
+                6: E0002 `(` unclosed bracket `(`
             let y = convx, c) in
                 6: E0001 `,` expected an expression or `in`, found `,`
                   help: write `in` and the result after the last `let`
             2 * h)
-                11: E0002 unmatched closing bracket `)` `)`
+                11: E0002 `)` unmatched closing bracket `)`
             let x: [32f64
-                24: E0002 unclosed bracket `[` `[`
+                24: E0002 `[` unclosed bracket `[`
             def conv(x: [n + m - 1]]f64, c
-                2: E0002 unmatched closing bracket `]` `]`
+                2: E0002 `]` unmatched closing bracket `]`
             0.125, 0.375
-                25: E0002 unclosed bracket `[` `[`
+                25: E0002 `[` unclosed bracket `[`
         "#]],
     );
 }
@@ -120,7 +120,7 @@ fn signs_and_words() {
             in in for j: (loss
                 11: E0001 `in` expected an expression, found `in`
             = i < n: sum j
-                2: E0001 `:` expected an operator or the end, found `:`
+                2: E0001 `:` expected an operator or the end of the input, found `:`
                   help: write an index after a binder such as `for` or `sum`: `for i < n: e`
             for i < n: for sum j < m:
                 2: E0001 `j` expected `:`, found `j`
@@ -194,7 +194,7 @@ fn names() {
                   help: write the whole type, as in `x: [n]f64`; a `let` can omit it with its `:`
             "the gradient is what differences tend to"
 
-                38: E0002 unclosed bracket `(` `(`
+                38: E0002 `(` unclosed bracket `(`
         "#]],
     );
 }

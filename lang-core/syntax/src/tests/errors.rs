@@ -34,10 +34,10 @@ fn something_is_missing() {
         expect![[r#"
 
                 ERROR
-              E0001 the end: expected an expression, found the end
+              E0001 the end: expected an expression, found the end of the input
             1 +
                 ERROR
-              E0001 the end: expected an expression, found the end
+              E0001 the end: expected an expression, found the end of the input
             a + * b
                 ERROR
               E0001 «*»: expected an expression, found `*`
@@ -52,7 +52,7 @@ fn something_is_missing() {
               E0001 «,»: expected an expression, found `,`
             x.
                 (x.)
-              E0001 the end: expected a field name, found the end
+              E0001 the end: expected a field name, found the end of the input
             x. + 1
                 ((x.) + 1)
               E0001 «+»: expected a field name, found `+`
@@ -71,7 +71,7 @@ fn something_is_missing() {
                   help: write an update as `x with [i] = e`, a pattern match as `match e { p: a, q: b }`
             |x
                 ERROR
-              E0001 the end: expected `|`, found the end
+              E0001 the end: expected `|`, found the end of the input
             |x + 1|
                 ERROR
               E0001 «+»: expected `|`, found `+`
@@ -85,11 +85,11 @@ fn something_is_missing() {
                   help: is a comma missing?
             2 x
                 ERROR
-              E0001 «x»: expected an operator or the end, found `x`
+              E0001 «x»: expected an operator or the end of the input, found `x`
                   help: write a product with `*`, as in `2 * x`
             f x
                 ERROR
-              E0001 «x»: expected an operator or the end, found `x`
+              E0001 «x»: expected an operator or the end of the input, found `x`
                   help: write a call as `f(x)`, a product as `a * b`
             {a 1}
                 (record a:ERROR)
@@ -317,7 +317,7 @@ fn choices() {
                   help: write a conditional as `if c then a else b`
             if x then 2
                 ERROR
-              E0001 the end: expected `else`, found the end
+              E0001 the end: expected `else`, found the end of the input
                   help: an `if` must have an `else`, because it is an expression
             if x { 2 }
                 ERROR
@@ -329,14 +329,14 @@ fn choices() {
                   help: write `else if`
             if a then b else
                 ERROR
-              E0001 the end: expected an expression, found the end
+              E0001 the end: expected an expression, found the end of the input
             if a then b else: c
                 ERROR
               E0001 «:»: expected an expression, found `:`
                   help: remove the colon after `else`
             x ? 1 : 2
                 ERROR
-              E0001 «?»: expected an operator or the end, found `?`
+              E0001 «?»: expected an operator or the end of the input, found `?`
                   help: write a conditional as `if c then a else b`
             match e { a: 1 b: 2 }
                 (match e (ERROR ERROR))
@@ -384,7 +384,7 @@ fn binders_and_functions() {
         expect![[r#"
             for i in n: x[i]
                 ERROR
-              E0001 «n»: `in` expects a range, this is none
+              E0001 «n»: expected a range after `in`
                   help: write a range as `i < n` or `i in a..b`; access the elements of an array with `x[i]`
             sum i < n x[i]
                 ERROR
@@ -396,7 +396,7 @@ fn binders_and_functions() {
                   help: is a `:` missing?
             sum i
                 ERROR
-              E0001 the end: expected `:`, found the end
+              E0001 the end: expected `:`, found the end of the input
                   help: write the body after `:`, as in `sum i: x[i]`
             sum i < n, : 3
                 ERROR
@@ -404,7 +404,7 @@ fn binders_and_functions() {
                   help: write a range as `i < n` or `i in a..b`
             sum(i < n): x
                 ERROR
-              E0001 «:»: expected an operator or the end, found `:`
+              E0001 «:»: expected an operator or the end of the input, found `:`
                   help: remove the parentheses around the index variables: `sum i < n: e`
             for (i < n): x
                 ERROR
@@ -416,7 +416,7 @@ fn binders_and_functions() {
                   help: write the body after the `for`: `for i < n: e`
             1..n
                 ERROR
-              E0001 «..»: expected an operator or the end, found `..`
+              E0001 «..»: expected an operator or the end of the input, found `..`
                   help: use a range only in a binder, as in `i in a..b`, or in brackets, as in `x[a..b]`
             x[..n]
                 (index x ERROR)
@@ -436,7 +436,7 @@ fn binders_and_functions() {
                   help: write `:` instead of `->`
             \x. x
                 ERROR
-              E0001 the end: expected `:`, found the end
+              E0001 the end: expected `:`, found the end of the input
                   help: write a function as `\x: e`
             \x => x
                 (fn (x) x)
@@ -554,7 +554,7 @@ fn operators_of_other_languages() {
                   help: a body is an expression: leave `return` out
             x; y
                 ERROR
-              E0001 «;»: expected an operator or the end, found `;`
+              E0001 «;»: expected an operator or the end of the input, found `;`
                   help: name values with `let … in …`; `;` can only end a top-level `let`
             f(x = 1)
                 (call f ERROR)
@@ -574,7 +574,7 @@ fn operators_of_other_languages() {
                   help: remove the comma
             2 = 3
                 ERROR
-              E0001 «=»: expected an operator or the end, found `=`
+              E0001 «=»: expected an operator or the end of the input, found `=`
                   help: write `==` for equality
         "#]],
     );

@@ -76,37 +76,37 @@ fn names_twice() {
             def f(x: f64, x: f64) -> f64 = x
                 (def f ((x f64) (x f64)) f64 x)
               E0012 «x»: `x` is a parameter twice
-                  at «x»: first here
+                  at «x»: first occurrence
             def f(x: f64) = \a, a: let (b, b) = x in for i, i, _, _: {c: 1, c: 2}
                 (def f ((x f64)) _ (fn (a a) (let ((tuple b b) x) (for i i _ _ (record c:1 c:2)))))
               E0012 «a»: `a` is bound twice
-                  at «a»: first here
+                  at «a»: first occurrence
               E0012 «b»: `b` is bound twice
-                  at «b»: first here
+                  at «b»: first occurrence
               E0012 «i»: `i` is an index variable twice
-                  at «i»: first here
+                  at «i»: first occurrence
               E0012 «c»: `c` is a field twice
-                  at «c»: first here
+                  at «c»: first occurrence
             def f(x: f64) = match x { {a, a}: 1, (None, None): 2 }
                 (def f ((x f64)) _ (match x ((record a a) 1) ((tuple None None) 2)))
               E0012 «a»: `a` is a field twice
-                  at «a»: first here
+                  at «a»: first occurrence
             type T(a, a) = A | A
                 (type (T a a) (sum (A) (A)))
               E0012 «a»: `a` is a type parameter twice
-                  at «a»: first here
+                  at «a»: first occurrence
               E0012 «A»: `A` is a constructor twice
-                  at «A»: first here
+                  at «A»: first occurrence
             derivative f(x; x) = 1
                 (derivative f (x) (x) 1)
               E0012 «x»: `x` is a parameter twice
-                  at «x»: first here
+                  at «x»: first occurrence
             let [k, k] {a: (b, c), b} = 1
                 (let [k k](record a:(tuple b c) b) 1)
               E0012 «k»: `k` is bound twice
-                  at «k»: first here
+                  at «k»: first occurrence
               E0012 «b»: `b` is bound twice
-                  at «b»: first here
+                  at «b»: first occurrence
         "#]],
     );
 }
@@ -162,7 +162,7 @@ fn definitions() {
                 (def f ((x ERROR)) _ ERROR)
               E0011 «x»: the parameter `x` has no type
                   help: write the type after a colon, as in `x: f64` or `x: [n]f64`
-              E0001 the end: expected an expression, found the end
+              E0001 the end: expected an expression, found the end of the input
             def f(x f64) = 3
                 (def f ((x ERROR)) _ 3)
               E0001 «f64»: expected `,` or `)`, found `f64`
@@ -205,11 +205,11 @@ fn definitions() {
                 (def f ((x f64)) _ (a foo) 3)
             def f(x: f64)
                 (def f ((x f64)) _ ERROR)
-              E0001 the end: expected `=` or `->`, found the end
+              E0001 the end: expected `=` or `->`, found the end of the input
                   help: write the body of a definition after `=`
             def
                 ERROR
-              E0001 the end: expected a name, found the end
+              E0001 the end: expected a name, found the end of the input
         "#]],
     );
 }
@@ -248,14 +248,14 @@ fn other_items() {
               E0001 «3»: expected a type, found `3`
             type A = |
                 (type (A) ERROR)
-              E0001 the end: expected a name, found the end
+              E0001 the end: expected a name, found the end of the input
             type A
                 (type (A) ERROR)
-              E0001 the end: expected `=`, found the end
+              E0001 the end: expected `=`, found the end of the input
                   help: write the definition after `=`
             import
                 ERROR
-              E0001 the end: expected a name, found the end
+              E0001 the end: expected a name, found the end of the input
             import a.b
                 ERROR
               E0001 «a.b»: the path of a file must be in quotes
@@ -275,15 +275,15 @@ fn other_items() {
                   help: to evaluate an expression, write `do let … in …`; indent a `let` inside a definition
             let x = 1; 2
                 (let x ERROR)
-              E0001 «2»: expected an operator or the end, found `2`
+              E0001 «2»: expected an operator or the end of the input, found `2`
                   help: write each top-level binding with its own `let` on its own line
             do 1 2
                 ERROR
-              E0001 «2»: expected an operator or the end, found `2`
+              E0001 «2»: expected an operator or the end of the input, found `2`
                   help: is an operator missing?
             do x;
                 ERROR
-              E0001 «;»: expected an operator or the end, found `;`
+              E0001 «;»: expected an operator or the end of the input, found `;`
                   help: a `do` has one expression; write another `do` on its own line
             derivative f(x) = 3
                 (derivative f () () 3)

@@ -137,17 +137,17 @@ fn numbers_gone_wrong() {
             9223372036854775808
                 0
               E0004 «9223372036854775808»: the number is too large for i64
-                  help: the largest `i64` is 9223372036854775807; write a real number with a decimal point or an exponent
+                  help: the maximum is 9223372036854775807; write a real number with a decimal point or an exponent
             -9223372036854775808
                 -  9223372036854775808
             99999999999999999999999
                 0
               E0004 «99999999999999999999999»: the number is too large for i64
-                  help: the largest `i64` is 9223372036854775807; write a real number with a decimal point or an exponent
+                  help: the maximum is 9223372036854775807; write a real number with a decimal point or an exponent
             1e999
                 inf
               E0004 «1e999»: the number is too large for f64
-                  help: write `inf`
+                  help: write infinity as `inf`
         "#]],
     );
 }
@@ -205,18 +205,18 @@ fn characters_gone_wrong() {
                   help: a string must end on the line where it begins
             "a\qb"
                 "aqb"
-              E0003 «\q»: `\q` stands for nothing
+              E0003 «\q»: unknown escape `\q`
                   help: the escapes are `\n`, `\t`, `\"` and `\\`
             “curly”
                 ""
               E0003 «“curly”»: invalid character `“`
-                  help: strings stand between double quotes: `"text"`
+                  help: enclose a string in double quotes: `"text"`
             'single' + 'open
                 ""  +  ERROR  open
               E0003 «'single'»: invalid character `'`
-                  help: strings stand between double quotes: `"text"`
+                  help: enclose a string in double quotes: `"text"`
               E0003 «'»: invalid character `'`
-                  help: strings stand between double quotes: `"text"`
+                  help: enclose a string in double quotes: `"text"`
             ab
                 a  ERROR  b
               E0003 «»: invalid character

@@ -102,14 +102,14 @@ fn junk() {
     check(
         "x + 1\ndef f() = 1\n",
         expect![[r#"
-        Junk "" 0: "x + 1"
-        Def "f" 6: "def f() = 1"
-    "#]],
+            StrayText "" 0: "x + 1"
+            Def "f" 6: "def f() = 1"
+        "#]],
     );
     check(
         "\n\n  1 2 3\n",
         expect![[r#"
-        Junk "" 4: "1 2 3"
-    "#]],
+            StrayText "" 4: "1 2 3"
+        "#]],
     );
 }

@@ -143,41 +143,43 @@ fn malformed_files_are_told() {
         a header of 4294967295 bytes is too long
         an axis of 99999999999999999999999 elements is too large
         element 1 is neither false nor true
-        line 1 has a control character in a cell that is not quoted
-        line 1 has a quote in a cell that is not quoted
-        line 1 has text after a closing quote
-        line 2 has text after a closing quote
-cannot read         it: Invalid checksum
+        elements of kind `<M8[ns]` (dates) are not supported
+        elements of kind `<U4` (strings) are not supported
+        elements of kind `<` are not supported, because they are neither real, integer nor bool
+        elements of kind `<c16` (complex numbers) are not supported
+        elements of kind `<f16` (reals of more than 64 bits) are not supported
+        elements of kind `<i3` are not supported, because they are neither real, integer nor bool
+        elements of kind `<m8` (time differences) are not supported
+        elements of kind `` are not supported, because they are neither real, integer nor bool
+        elements of kind `x` are not supported, because they are neither real, integer nor bool
+        elements of kind `|O` (Python objects) are not supported
+        elements of kind `|S3` (strings) are not supported
+        elements of kind `|f8` are not supported, because they are neither real, integer nor bool
+        invalid .npy header
+        invalid shape in the header
+        it cannot be read: Invalid checksum
         it is not a .npy file
-        the header is truncated
-        the array has too many axes
-        it is empty
         it is not a PNG image: CRC error: expected 0xfdd59a73 have 0xfdd49a73
         it is not a PNG image: Invalid image dimensions
         it is not a PNG image: limits are exceeded
         it is not a PNG image: unexpected end of file
         it is not a zip archive: invalid Zip archive: Could not find EOCD
         it is not a zip archive: invalid Zip archive: Unexpected end of zip::format::blocks::Zip32CDEBlock
-        elements of kind `|O` (Python objects) are not supported
-        elements of kind `<c16` (complex numbers) are not supported
-        elements of kind `<M8[ns]` (dates) are not supported
-        elements of kind `<` are not supported, because they are neither real, integer nor bool
-        elements of kind `<i3` are not supported, because they are neither real, integer nor bool
-        elements of kind `` are not supported, because they are neither real, integer nor bool
-        elements of kind `x` are not supported, because they are neither real, integer nor bool
-        elements of kind `|f8` are not supported, because they are neither real, integer nor bool
-        elements of kind `<f16` (reals of more than 64 bits) are not supported
-        structured elements are not supported; save each field separately
-        elements of kind `<U4` (texts) are not supported
-        elements of kind `|S3` (texts) are not supported
-        elements of kind `<m8` (times) are not supported
-        invalid shape in the header
-        invalid .npy header
+        line 1 has a control character in a cell that is not quoted
+        line 1 has a quote in a cell that is not quoted
         line 1 has more than 100000 cells; save such a wide matrix as .npy
+        line 1 has text after a closing quote
         line 2 has 1 cell, but the first line has 2
         line 2 has 3 cells, but the first line has 2
+        line 2 has text after a closing quote
         line 3 has 2 cells, but the first line has 1
         more bytes follow the array that the header describes
+        structured elements are not supported; save each field separately
+        the array has too many axes
+        the file is empty
+        the file is not UTF-8: byte 1 is 0xFF
+        the file is not UTF-8: byte 2 is 0xFF
+        the header is truncated
         the quote in line 3 is not closed
         the shape (0, 1152921504606846976) is too large
         the shape (0, 70000000000000, 70000000000000, 70000000000000) is too large
@@ -194,19 +196,17 @@ cannot read         it: Invalid checksum
         the shape (3,) takes 24 bytes, but there are only 16
         the shape (4294967296, 4294967296) is too large
         the shape (9223372036854775807, 2) is too large
-expected a value but found         this is not JSON: '+' at line 1 column 1
-expected a value but found         this is not JSON: ']' at line 1 column 4
-expected `,` or `]` but found         this is not JSON: '}' at line 1 column 3
-expected `:` but found         this is not JSON: '}' at line 1 column 5
-expected a key in quotes but found         this is not JSON: '}' at line 1 column 9
         this is not JSON: `nul` is not a value at line 1 column 1
+        this is not JSON: expected `,` or `]` but found '}' at line 1 column 3
+        this is not JSON: expected `:` but found '}' at line 1 column 5
+        this is not JSON: expected a key in quotes but found '}' at line 1 column 9
+        this is not JSON: expected a value but found '+' at line 1 column 1
+        this is not JSON: expected a value but found ']' at line 1 column 4
         this is not JSON: expected a value but found the end at line 1 column 1
         this is not JSON: expected a value but found the end at line 1 column 100001
         this is not JSON: expected a value but found the end at line 1 column 2
         this is not JSON: unexpected text after the value at line 1 column 3
         this is not JSON: unknown escape at line 1 column 4
-        the file is not UTF-8: byte 1 is 0xFF
-        the file is not UTF-8: byte 2 is 0xFF
         unsupported version 9 of the format"#]]
     .assert_eq(&all.join("\n"));
     // The program reads some of the files, and ends with a report of one problem.

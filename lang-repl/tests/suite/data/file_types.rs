@@ -166,7 +166,7 @@ fn arguments_from_files_that_do_not_fit() {
                │ ───┬──
                │    ╰──── 3 elements
                │
-               │ Help: `m` is 2 by axis 1 of argument `a`, of `a.npy`
+               │ Help: `m` is 2 because of axis 1 of argument `a` from `a.npy`
                │       the program has `main(a: [n, m]f64, x: [m]f64, k: i64) -> [n]f64`
             ───╯
             --- status 2
@@ -210,7 +210,7 @@ fn arguments_from_files_that_do_not_fit() {
             --- status 2
             $ iverson run mean.iv x=@truth.npy
             --- stderr
-            [E0600] Error: argument `x` from `truth.npy` contains truth values; expected `f64`
+            [E0600] Error: argument `x` from `truth.npy` contains booleans; expected `f64`
                ╭─[ argument x:1:1 ]
                │
              1 │ @truth.npy
@@ -310,14 +310,14 @@ fn arguments_from_files_that_do_not_fit() {
             --- status 2
             $ iverson run mean.iv x=@grey.png
             --- stderr
-            [E0600] Error: argument `x` from `grey.png` is grey of shape (2, 3), but `[n]f64` has 1 axis
+            [E0600] Error: argument `x` from `grey.png` is a grey image of shape (2, 3), but `[n]f64` has 1 axis
                ╭─[ argument x:1:1 ]
                │
              1 │ @grey.png
                │ ────┬────
                │     ╰────── here
                │
-               │ Help: load a grey image as `[?h, ?w]f64`, a colour image as `[?h, ?w, 3]f64`
+               │ Help: a grey image has type `[?h, ?w]f64`, a colour image `[?h, ?w, 3]f64`
                │       the program has `main(x: [n]f64) -> f64`
             ───╯
             --- status 2
@@ -335,7 +335,7 @@ fn arguments_from_files_that_do_not_fit() {
             --- status 2
             $ iverson run mean.iv x=@none.npy
             --- stderr
-cannot read             [E0602] Error: `none.npy`: no such file
+            [E0602] Error: `none.npy` cannot be read: no such file
               Help: paths are relative to the current directory
                     the program has `main(x: [n]f64) -> f64`
             --- status 2
@@ -404,7 +404,7 @@ fn loads_that_fail() {
                │                      ─────────┬────────
                │                               ╰────────── here
                │
-               │ Help: `n` is 3 by axis 0
+               │ Help: `n` is 3 because of axis 0
             ───╯
             --- status 1
             $ iverson run inner.iv
@@ -429,7 +429,7 @@ fn loads_that_fail() {
             --- status 1
             $ iverson run whole.iv
             --- stderr
-            [E0604] Error: `half.npy`: element [1, 0] is 2.5, which is not a valid `i64`
+            [E0604] Error: `half.npy`: element [1, 0] is 2.5, which is not an `i64`
                ╭─[ whole.iv:1:22 ]
                │
              1 │ let x: [?n, ?m]i64 = load("half.npy")
@@ -439,7 +439,7 @@ fn loads_that_fail() {
             --- status 1
             $ iverson run truth.iv
             --- stderr
-            [E0604] Error: `truth.npy`: the value contains truth values; expected `i64`
+            [E0604] Error: `truth.npy`: the value contains booleans; expected `i64`
                ╭─[ truth.iv:1:18 ]
                │
              1 │ let x: [?n]i64 = load("truth.npy")
@@ -495,7 +495,7 @@ fn loads_that_fail() {
             --- status 1
             $ iverson run label.iv
             --- stderr
-            [E0604] Error: `deflated.npz`: the array `label`: elements of kind `<U1` (texts) are not supported
+            [E0604] Error: `deflated.npz`: the array `label`: elements of kind `<U1` (strings) are not supported
                ╭─[ label.iv:1:27 ]
                │
              1 │ let p: {label: [?n]f64} = load("deflated.npz")
@@ -505,14 +505,14 @@ fn loads_that_fail() {
             --- status 1
             $ iverson run image.iv
             --- stderr
-            [E0604] Error: `colour.png`: the value is in colour of shape (2, 2, 3), but `[h, w]f64` has 2 axes
+            [E0604] Error: `colour.png`: the value is a colour image of shape (2, 2, 3), but `[h, w]f64` has 2 axes
                ╭─[ image.iv:1:22 ]
                │
              1 │ let p: [?h, ?w]f64 = load("colour.png")
                │                      ─────────┬────────
                │                               ╰────────── here
                │
-               │ Help: load a grey image as `[?h, ?w]f64`, a colour image as `[?h, ?w, 3]f64`
+               │ Help: a grey image has type `[?h, ?w]f64`, a colour image `[?h, ?w, 3]f64`
             ───╯
             --- status 1
             $ iverson run wide.iv
@@ -561,7 +561,7 @@ fn loads_that_fail() {
             --- status 1
             $ iverson run none.iv
             --- stderr
-cannot read             [E0602] Error: `lib/none.npy`: no such file
+            [E0602] Error: `lib/none.npy` cannot be read: no such file
                ╭─[ none.iv:1:14 ]
                │
              1 │ let x: f64 = load("lib/none.npy")
@@ -583,7 +583,7 @@ cannot read             [E0602] Error: `lib/none.npy`: no such file
             --- status 1
             $ iverson run folder.iv
             --- stderr
-cannot read             [E0602] Error: `folder.npy`: it is a directory
+            [E0602] Error: `folder.npy` cannot be read: it is a directory
                ╭─[ folder.iv:1:14 ]
                │
              1 │ let x: f64 = load("folder.npy")

@@ -172,7 +172,7 @@ fn a_session_that_loads_and_saves() {
         expect![[r#"
             x: [1]f64 = [3.0]
             y: [3]i64 = [0, 1, 4]
-cannot read             [E0602] Error: `z.npy`: no such file
+            [E0602] Error: `z.npy` cannot be read: no such file
                ╭─[ repl:1:18 ]
                │
              1 │ let y: [?k]i64 = load("z.npy")
@@ -184,7 +184,7 @@ cannot read             [E0602] Error: `z.npy`: no such file
             [2, 1]f64 =
             [[3.0],
              [3.0]]
-cannot read             [E0602] Error: `r.csv`: no such file
+            [E0602] Error: `r.csv` cannot be read: no such file
                ╭─[ repl:1:31 ]
                │
              1 │ let r: [?n]{a: i64, b: f64} = load("r.csv")
@@ -282,7 +282,7 @@ fn saves() {
            │         ─────────┬─────────
            │                  ╰─────────── this has type `{x: [1]i64, y: [2]i64}`
            │
-           │ Help: a table is a matrix, a vector, a record of vectors of one length, or a vector of records of numbers; save any value as .json
+           │ Help: a table is a matrix, a vector, a record of equally long vectors, or a vector of records; write other values as .json
         ───╯
         --- status 1
         $ iverson run png.iv
@@ -306,7 +306,7 @@ fn saves() {
            │    ────────┬───────
            │            ╰───────── here
            │
-           │ Help: an image is `[h, w]` (grey) or `[h, w, 3]` (colour), with reals from 0 to 1 or integers from 0 to 255
+           │ Help: a grey image is `[h, w]`, a colour image `[h, w, 3]`, of reals from 0 to 1 or integers from 0 to 255
         ───╯
         --- status 1
         $ iverson run dat.iv

@@ -159,7 +159,7 @@ fn integers_are_exact_in_every_notation() {
         "let a: {x: [?n]i64, y: i64, z: [?m]i64} = load(\"large.json\")\n",
         expect![[r#"
             --- stderr
-            p.iv:1:43: error[E0604]: `large.json`: `.z[0]` is null, which is not a valid `i64`
+            p.iv:1:43: error[E0604]: `large.json`: `.z[0]` is null, not of type `i64`
             --- status 1
         "#]],
     );

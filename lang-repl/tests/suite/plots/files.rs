@@ -250,7 +250,7 @@ fn mistakes_in_a_run() {
                │    ───────────┬──────────
                │               ╰──────────── here
                │
-               │ Help: a scale is "linear" or "log"
+               │ Help: use "linear" or "log"
             ───╯
             --- status 1
         "#]],

@@ -26,20 +26,20 @@ let n = 3
             def f(x: [n]f64, k: i64, rate: f64) -> f64
             v: [2]f64 = [1.0, 2.0]
             f64 = 4.5
-            by x: [2]f64 = [1.5, 6.0]
-            by rate: f64 = 9.0
+            wrt x: [2]f64 = [1.5, 6.0]
+            wrt rate: f64 = 9.0
             f64 = 5.0
-            by x: [2]f64 = [2.0, 4.0]
-            by rate: f64 = 5.0
+            wrt x: [2]f64 = [2.0, 4.0]
+            wrt rate: f64 = 5.0
             f64 = 5.0
-            by x: [2]f64 = [0.6, 0.8]
+            wrt x: [2]f64 = [0.6, 0.8]
             w: {a: f64, b: [2]f64} = {a: 2.0, b: [1.0, 3.0]}
             n: i64 = 3
             f64 = 25.0
-            by v: [2]f64 = [1.0, 0.0]
-            by w: {a: f64, b: [2]f64} = {a: 36.0, b: [0.0, 8.0]}
+            wrt v: [2]f64 = [1.0, 0.0]
+            wrt w: {a: f64, b: [2]f64} = {a: 36.0, b: [0.0, 8.0]}
             [E0600] Error: `1 + n` has no gradient: it is neither a function call nor an expression with real session variables
-            [E0201] Error: `f` expects 3 arguments, 2 stand here
+            [E0201] Error: `f` expects 3 arguments, found 2
                ╭─[ repl:1:30 ]
                │
              1 │ value_and_grad(\(v: [2]f64): f(v, 3))(v)
@@ -111,7 +111,7 @@ def dot(a: [n]f64, b: [n]f64) -> f64 = sum i: a[i] * b[i]
 
             adjoint + io ≤ 2 · (primal + io), proved for all sizes; 2 is the least factor, at n = 1
 
-            where the work is
+            work by source expression
               primal   2·n − 1  1:40 sum i: a[i] * b[i]
               adjoint  4·n − 1  1:40 sum i: a[i] * b[i]
             work 3, tests 0, iterations 2
@@ -146,7 +146,7 @@ for i < 1000000: 1.0
         expect![[r#"
               backend   cpu      the backend: machine code for the CPU, or the interpreter only
               budget    10000000000 number of operations above which a run needs confirmation
-              color     auto     colours
+              color     auto     coloured output
               count     off      print the work, tests and iterations of every evaluation
               digits    usual    significant digits of reals; all also prints arrays in full
               memory    auto     memory limit for the values of an evaluation, in MiB; auto is most of the machine's memory
@@ -157,10 +157,10 @@ for i < 1000000: 1.0
               time      off      print the time of checking and of running
               width     auto     line width in characters; auto is the width of the terminal
               nan       ignore   stop an evaluation that produces NaN, or ignore it
-              it is stop or ignore
+              values: stop or ignore
             [E0600] Error: `maybe` is not a value of `nan`; use stop or ignore
             [E0600] Error: unknown setting `nam`; did you mean `nan`?
-            [E0515] Error: this is NaN, although no operand is NaN
+            [E0515] Error: this result is NaN, although no operand is NaN
                ╭─[ repl:1:1 ]
                │
              1 │ log(-1.0)
@@ -177,14 +177,14 @@ for i < 1000000: 1.0
                │ Note: called from the input at repl:1:1
             ───╯
             z: [3]f64 = [1.0, 0.0, 4.0]
-            [E0515] Error: this is NaN, although no operand is NaN
+            [E0515] Error: this result is NaN, although no operand is NaN
                ╭─[ repl:1:1 ]
                │
              1 │ z / [1.0, 0.0, 2.0]
                │ ─────────┬─────────
                │          ╰─────────── element [1]: 0.0 / 0.0
             ───╯
-            [E0515] Error: this is NaN, although no operand is NaN
+            [E0515] Error: this result is NaN, although no operand is NaN
                ╭─[ repl:1:27 ]
                │
              1 │ z |> \(t: [3]f64): sum i: (t[i] - 1) / (t[i] - 1)
@@ -266,7 +266,7 @@ grad(sq)(1.0)
             a: f64 = 5.0
             def h(x: f64) -> f64
             def g(x: f64) -> f64
-            note: `g` no longer fits; its errors are shown when it is used
+            note: new errors in `g`, which the next use reports
             def h(x: f64, y: f64) -> f64
             kept: [3000]f64 = [0.0, 1.0, 1.41421, …, 54.7449, 54.754, 54.7631]
             T = A(2.5)
@@ -286,13 +286,13 @@ grad(sq)(1.0)
             ───╯
             f64 = 3.0
             saved sub/saved.iv, sub/saved-kept.npy
-            note: `function` cannot be written as it is kept, a function or what has one
+            note: `function` cannot be saved, because a function cannot be written as a value
             [E0605] Error: `precious.iv` was not written by :save
               Help: `:save! precious.iv` replaces it
             saved sub/saved.iv, sub/saved-kept.npy
-            note: `function` cannot be written as it is kept, a function or what has one
+            note: `function` cannot be saved, because a function cannot be written as a value
             saved precious.iv, precious-kept.npy
-            note: `function` cannot be written as it is kept, a function or what has one
+            note: `function` cannot be saved, because a function cannot be written as a value
             [E0605] Error: `nowhere/saved-kept.npy` cannot be written: no such directory
             import m
             let mine: [3]f64
@@ -361,7 +361,7 @@ grad(sq)(1.0)
 
         def h(x: f64, y: f64) -> f64 = x
 
-        -- This has errors, or needs what could not be written:
+        -- This has errors, or needs a definition that could not be saved:
         -- def g(x: f64) -> f64 = h(x)
 
         let a = 5.0
@@ -411,20 +411,20 @@ let gaps: [?n]f64 = load(\"gaps.csv\")
         (f64, [3]f64) = (nan, [1.0, 3.0, nan])
         f64 = 0.0
         --- stderr
-        repl:1:1: error[E0515]: this is NaN, although no operand is NaN
-        repl:1:1: error[E0515]: this is NaN, although no operand is NaN
-        repl:1:1: error[E0515]: this is NaN, although no operand is NaN
-        repl:1:1: error[E0515]: this is NaN, although no operand is NaN
-        repl:1:1: error[E0515]: this is NaN, although no operand is NaN
-        repl:1:1: error[E0515]: this is NaN, although no operand is NaN
-        repl:1:14: error[E0515]: this is NaN, although no operand is NaN
-        repl:1:25: error[E0515]: this is NaN, although no operand is NaN
-        repl:1:1: error[E0515]: this is NaN, although no operand is NaN
-        repl:1:47: error[E0515]: this is NaN, although no operand is NaN
+        repl:1:1: error[E0515]: this result is NaN, although no operand is NaN
+        repl:1:1: error[E0515]: this result is NaN, although no operand is NaN
+        repl:1:1: error[E0515]: this result is NaN, although no operand is NaN
+        repl:1:1: error[E0515]: this result is NaN, although no operand is NaN
+        repl:1:1: error[E0515]: this result is NaN, although no operand is NaN
+        repl:1:1: error[E0515]: this result is NaN, although no operand is NaN
+        repl:1:14: error[E0515]: this result is NaN, although no operand is NaN
+        repl:1:25: error[E0515]: this result is NaN, although no operand is NaN
+        repl:1:1: error[E0515]: this result is NaN, although no operand is NaN
+        repl:1:47: error[E0515]: this result is NaN, although no operand is NaN
         repl:1:17: error[E0515]: the tangent of this result is NaN, although no operand is NaN
         repl:1:22: error[E0515]: the tangent of this result is NaN, although no operand is NaN
-        repl:1:19: error[E0515]: this is NaN, although no operand is NaN
-        repl:1:29: error[E0515]: this is NaN, although no operand is NaN
+        repl:1:19: error[E0515]: this result is NaN, although no operand is NaN
+        repl:1:29: error[E0515]: this result is NaN, although no operand is NaN
         repl:1:21: warning[W0606]: `gaps.csv`: column 1 has no value in line 2; it is read as NaN
         --- status 1
     "#]]

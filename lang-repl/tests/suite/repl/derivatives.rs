@@ -37,7 +37,7 @@ adjoint dot(a, b; dy) = (dy * b, dy * a)
 
                 def dot(a: [n]f64, b: [n]f64) -> f64 = sum i: a[i] * b[i]
 
-            Its adjoint:
+            Adjoint:
 
                 def dot_adj(a: [n]f64, b: [n]f64, y_adj: f64) -> ([n]f64, [n]f64) =
                   (y_adj * b, y_adj * a)
@@ -111,7 +111,7 @@ adjoint area
               }
             def count(n: i64) -> i64
             [E0510] Error: `count` has no derivative, because it has no real argument or no real result
-            [E0600] Error: cannot find definition `cuont` in this module
+            [E0600] Error: unknown definition `cuont`
               Help: did you mean `count`?
             def power(x: f64, n: i64) -> f64
             def power_adj(x: f64, n: i64, y_adj: f64) -> f64 =

@@ -100,7 +100,7 @@ save({x: [1, 2], y: [1, 2, 3]}, \"uneven.csv\")
                │      ────────────┬────────────
                │                  ╰────────────── this has type `{x: [2]i64, y: [3]i64}`
                │
-               │ Help: a table is a matrix, a vector, a record of vectors of one length, or a vector of records of numbers; save any value as .json
+               │ Help: a table is a matrix, a vector, a record of equally long vectors, or a vector of records; write other values as .json
             ───╯
             --- exit status: 1
         "#]],
@@ -306,7 +306,7 @@ load(\"none.csv\")
                │ ────────┬────────
                │         ╰────────── here
                │
-               │ Help: by what the file holds: `let x: {b1_one_C_0d: bool, b1_one_F_0d: bool, b1_one_C_0: [?n]bool, b1_one_F_0: [?n]bool, b1_one_C_3: [?m]bool, b1_one_F_3: [?m]bool, b1_one_C_2x0x3: [?k, ?n, ?m]bool, b1_one_F_2x0x3: [?k, ?n, ?m]bool, b1_one_C_2x3x4: [?k, ?m, ?l]bool, b1_one_F_2x3x4: [?k, ?m, ?l]bool, i1_one_C_0d: i64, i1_one_F_0d: i64} = load("kinds.npz")`
+               │ Help: declare the type of the file's contents: `let x: {b1_one_C_0d: bool, b1_one_F_0d: bool, b1_one_C_0: [?n]bool, b1_one_F_0: [?n]bool, b1_one_C_3: [?m]bool, b1_one_F_3: [?m]bool, b1_one_C_2x0x3: [?k, ?n, ?m]bool, b1_one_F_2x0x3: [?k, ?n, ?m]bool, b1_one_C_2x3x4: [?k, ?m, ?l]bool, b1_one_F_2x3x4: [?k, ?m, ?l]bool, i1_one_C_0d: i64, i1_one_F_0d: i64} = load("kinds.npz")`
                │       the type omits `i1_one_C_0`, `i1_one_F_0`, `i1_one_C_3`, `i1_one_F_3`, `i1_one_C_2x0x3`, `i1_one_F_2x0x3`, `i1_one_C_2x3x4`, `i1_one_F_2x3x4`, `u1_one_C_0d`, `u1_one_F_0d`, `u1_one_C_0`, `u1_one_F_0` and 186 more
             ───╯
             [E0210] Error: a loaded value must have a written type
@@ -464,9 +464,9 @@ grad(linalg.norm)([inf, 1.0])
                  │ ────────────────────┬────────────────────
                  │                     ╰────────────────────── in this call of `linalg.cholesky`
                  │
-                 ├─[ <linalg>:992:15 ]
+                 ├─[ <linalg>:996:15 ]
                  │
-             992 │       let _ = assert(c[j] > 0, "the matrix is not positive definite")
+             996 │       let _ = assert(c[j] > 0, "the matrix is not positive definite")
                  │               ───────────────────────────┬───────────────────────────
                  │                                          ╰───────────────────────────── fails here, in the library
             ─────╯

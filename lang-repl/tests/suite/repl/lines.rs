@@ -9,21 +9,21 @@ fn a_reduction_without_a_body_is_told_at_once() {
     session(
         "let y = [1.0, 2.0]\nsum y\n1 + 1\nsum i:\n  y[i]\nsum i < 2\n: y[i]\n",
         expect![[r#"
-        y: [2]f64 = [1.0, 2.0]
-        [E0001] Error: expected `:`, found the end
-           ╭─[ repl:1:6 ]
-           │
-         1 │ sum y
-           │      ┬
-           │      ╰── here
-           │
-           │ Help: `y` is an index variable here; to reduce the elements of an array, write `sum i: y[i]`
-        ───╯
-        i64 = 2
-        f64 = 3.0
-        f64 = 3.0
-        --- exit status: 1
-    "#]],
+            y: [2]f64 = [1.0, 2.0]
+            [E0001] Error: expected `:`, found the end of the input
+               ╭─[ repl:1:6 ]
+               │
+             1 │ sum y
+               │      ┬
+               │      ╰── here
+               │
+               │ Help: `y` is an index variable here; to reduce the elements of an array, write `sum i: y[i]`
+            ───╯
+            i64 = 2
+            f64 = 3.0
+            f64 = 3.0
+            --- exit status: 1
+        "#]],
     );
 }
 
@@ -84,7 +84,7 @@ sort
 :explain sum
 ",
         expect![[r#"
-cannot read             [E0602] Error: `lib`: no such file
+            [E0602] Error: `lib` cannot be read: no such file
               Help: did you mean `:load lib.iv`?
             loaded lib.iv
             fit(x: [n]f64, y: [n]f64) -> f64
@@ -106,7 +106,7 @@ cannot read             [E0602] Error: `lib`: no such file
 
                 sum i < n: e, sum i < n if p: e
 
-            The sum of the values of e; 0 over an empty range. The range is i < n, i in a..b, or i alone where it indexes an array in e.
+            The sum of the values of e; 0 over an empty range. The range is i < n, i in a..b, or i alone if it indexes an array in e.
             The body e extends as far right as possible; enclose it in ( … ) to end it.
 
                 let x = [1.0, 2.0, 4.0]

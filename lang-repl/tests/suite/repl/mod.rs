@@ -38,7 +38,7 @@ f(3.0)
             def f(x: f64) -> f64
             derivative f
             f64 = 20.0
-            note: the derivative of `f` belonged to what it was before, and is gone
+            note: the derivative of `f` was removed, because it belonged to the previous definition
             def f(x: f64) -> f64
             f64 = 6.0
             adjoint f
@@ -123,7 +123,7 @@ ans
                │
                │ Help: indices run from 0 to `2`
             ───╯
-            [E0505] Error: integer integer division by zero
+            [E0505] Error: integer division by zero
                ╭─[ repl:1:1 ]
                │
              1 │ 1 // 0
@@ -176,9 +176,9 @@ t
             def f(x: f64) -> f64
             f64 = 30.0
             f64 = 30.0
-            note: `g` no longer fits; its errors are shown when it is used
+            note: new errors in `g`, which the next use reports
             def f(x: f64, k: f64) -> f64
-            [E0201] Error: `f` expects 2 arguments, 1 stands here
+            [E0201] Error: `f` expects 2 arguments, found 1
                ╭─[ repl:1:24 ]
                │
              1 │ def g(x: f64) -> f64 = f(x) * 10
@@ -187,7 +187,7 @@ t
                │
                │ Help: its signature is `f(x: f64, k: f64) -> f64`
             ───╯
-            [E0201] Error: `f` expects 2 arguments, 1 stands here
+            [E0201] Error: `f` expects 2 arguments, found 1
                ╭─[ repl:1:24 ]
                │
              1 │ def g(x: f64) -> f64 = f(x) * 10
@@ -198,7 +198,7 @@ t
             ───╯
             def g(x: f64) -> f64
             f64 = 20.0
-            note: `g` no longer fits; its errors are shown when it is used
+            note: new errors in `g`, which the next use reports
             f: i64 = 5
             i64 = 5
             type T
@@ -259,7 +259,7 @@ q
             c: i64 = 5
             i64 = 9
             i64 = 5
-            [E0505] Error: integer integer division by zero
+            [E0505] Error: integer division by zero
                ╭─[ repl:1:9 ]
                │
              1 │ let q = 1 // 0
@@ -274,7 +274,7 @@ q
                │ ╰── here
             ───╯
             i64 = 7
-            [E0505] Error: integer integer division by zero
+            [E0505] Error: integer division by zero
                ╭─[ repl:1:9 ]
                │
              1 │ let q = 1 // 0
@@ -480,20 +480,20 @@ import \"./nowhere.iv\" as n
             ───╯
             loaded bad.iv, without `no`, because of errors
             f64 = 1.0
-            [E0009] Error: text outside all items
+            [E0009] Error: text outside every item
                ╭─[ junk.iv:1:1 ]
                │
              1 │ 1 + 1
                │ ┬
                │ ╰── begins here
             ───╯
-cannot read             [E0602] Error: `nowhere.iv`: no such file
+            [E0602] Error: `nowhere.iv` cannot be read: no such file
               Help: paths are relative to the current directory
-cannot read             [E0602] Error: `lib`: it is a directory
+            [E0602] Error: `lib` cannot be read: it is a directory
             import bee
             four: f64 = 4.0
             bee_four: (f64, f64) = (4.0, 8.0)
-cannot read             [E0602] Error: `nowhere.iv`: no such file
+            [E0602] Error: `nowhere.iv` cannot be read: no such file
                ╭─[ repl:1:8 ]
                │
              1 │ import "./nowhere.iv" as n
@@ -520,8 +520,8 @@ fn help_lists_the_commands() {
     session(
         ":help\n:help load\n:help laod\n:quit\n1\n",
         expect![[r#"
-            Type an expression to see its value, or a definition (def, type, let, import) to keep it.
-            `ans` is the last value; `;` at the end prints nothing; Ctrl-C stops a computation.
+            Enter an expression to see its value, or a definition (def, type, let, import) to keep it.
+            `ans` is the last value; a final `;` suppresses the output; Ctrl-C stops a computation.
 
               ?NAME                 documentation of a name: signature, text, example, rules; ??NAME adds its source and adjoint
               :type EXPR            the type of an expression, without evaluating it
@@ -545,8 +545,8 @@ fn help_lists_the_commands() {
               :help [COMMAND]       this list, or details of one command
               :quit                 leave the session; Ctrl-D does too
             :load FILE: load the definitions of a file and run its `let` and `do` items
-            Definitions of the same names are replaced. A file that does not check changes
-            nothing; one whose `do` fails is loaded.
+            Replaces definitions of the same names. A file with errors changes nothing; a file whose
+            `do` fails stays loaded.
               :load examples/deconvolution.iv
             unknown command :laod; did you mean :load?
         "#]],

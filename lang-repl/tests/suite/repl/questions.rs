@@ -61,14 +61,14 @@ ans
 
                 7.0
 
-            Its adjoint:
+            Adjoint:
 
                 def norm1_adj(x: [n]f64, y_adj: f64) -> [n]f64 = y_adj * sign(x)
             sum, a binder
 
                 sum i < n: e, sum i < n if p: e
 
-            The sum of the values of e; 0 over an empty range. The range is i < n, i in a..b, or i alone where it indexes an array in e.
+            The sum of the values of e; 0 over an empty range. The range is i < n, i in a..b, or i alone if it indexes an array in e.
             The body e extends as far right as possible; enclose it in ( … ) to end it.
 
                 let x = [1.0, 2.0, 4.0]
@@ -103,16 +103,16 @@ ans
 
                 derivative twice(x; dx) = 2 * dx
 
-            Its adjoint:
+            Adjoint:
 
                 def twice_adj(x: f64, y_adj: f64) -> f64 = 2 * y_adj
-            note: the derivative of `twice` belonged to what it was before, and is gone
+            note: the derivative of `twice` was removed, because it belonged to the previous definition
             def twice(x: f64) -> f64
             twice, defined here
 
                 def twice(x: f64) -> f64 = x + x
 
-            Its adjoint:
+            Adjoint:
 
                 def twice_adj(x: f64, y_adj: f64) -> f64 = 2 * y_adj
             [E0600] Error: no documentation for `twic`
@@ -180,7 +180,7 @@ import \"./lib.iv\"
             Fits.
 
               fit  A fit.
-            lib.fit, of lib.iv
+            lib.fit, in lib.iv
 
                 def fit(x: [n]f64) -> f64
 
@@ -202,7 +202,7 @@ def few(x: [
 ?few
 ",
         expect![[r#"
-            [E0001] Error: expected an expression, found the end
+            [E0001] Error: expected an expression, found the end of the input
                ╭─[ repl:1:4 ]
                │
              1 │ 1 +

@@ -139,7 +139,7 @@ set digits 3
             (f64, [4]f64) = (3.14, [0.0, 1.0, 1.41, 1.73])
             [0.0, 1.0, 1.41, 1.73]
             f64 = 2.0
-            by x: [30]f64 =
+            wrt x: [30]f64 =
             [0.0,  0.0,  2.83, 0.0,  0.0,  0.0,  0.0,  0.0,  0.0,  0.0,  0.0,  0.0,  0.0,
              0.0,  0.0,  0.0,  0.0,  0.0,  0.0,  0.0,  0.0,  0.0,  0.0,  0.0,  0.0,  0.0,
              0.0,  0.0,  0.0,  0.0]
@@ -164,7 +164,7 @@ set digits 3
                 0                      20
             [30]f64 = [0.0, 1.0, 1.41421, …, 5.19615, 5.2915, 5.38516]
               digits    usual    significant digits of reals; all also prints arrays in full
-              it is 1 to 17 or usual or all
+              values: 1 to 17 or usual or all
             [E0600] Error: `0` is not a value of `digits`; use 1 to 17 or usual or all
             [E0600] Error: `many` is not a value of `digits`; use 1 to 17 or usual or all
             [E0600] Error: `0` is not a value of `width`; use 20 to 1000 or auto
@@ -175,7 +175,7 @@ set digits 3
             [E0600] Error: unknown command :digits; did you mean `:set digits`?
             [E0600] Error: a command begins with a colon: write `:set digits 3`
               width     auto     line width in characters; auto is the width of the terminal
-              it is 20 to 1000 or auto
+              values: 20 to 1000 or auto
             --- exit status: 1
         "#]],
     );

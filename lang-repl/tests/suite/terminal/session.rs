@@ -79,7 +79,7 @@ const STEPS: &[Step] = &[
         "The same with names",
         "`:grad` also prints the value, and names the argument of each gradient.",
         ":grad dist(x, [0.0, 0.0])<Enter>",
-        "by b:",
+        "wrt b:",
     ),
     step(
         "Another definition of the same name",

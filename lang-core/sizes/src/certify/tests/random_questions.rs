@@ -148,7 +148,8 @@ fn sides(question: &CostQuestion<'_>, values: &AtomValues) -> Option<(i128, i128
     Some((derived + io, primal + io + extra))
 }
 
-/// Returns points of the box from 0 to 7, all of them if there must be at most MAX_SCALAR_WORDS words and integers, and some far beyond.
+/// Returns points of the box from 0 to 7, all of them if there must be at most MAX_SCALAR_WORDS
+/// words and integers, and some far beyond.
 fn points(draw: &mut LcgRng, names: usize) -> Vec<Vec<i64>> {
     let mut all: Vec<Vec<i64>> = match names {
         0..=2 => (0..64).map(|k| vec![k / 8, k % 8]).collect(),

@@ -257,11 +257,11 @@ function M.comments()
   vim.api.nvim_win_set_buf(M.window, M.source)
 end
 
---- Checks that definitions of the library and pages of codes, which have no file, can be read.
+--- Checks that definitions in the library and pages of codes, which have no file, can be read.
 function M.library()
   vim.api.nvim_set_current_win(M.window)
   vim.cmd('hide edit iverson-library:/stats.iv')
-  M.check(text():find('def variance', 1, true), 'a module of the library can be read')
+  M.check(text():find('def variance', 1, true), 'a library module can be read')
   M.check(not vim.bo.modifiable and vim.bo.filetype == 'iverson', 'and not edited')
   vim.cmd('hide edit iverson-library:/errors/E0100.md')
   M.check(text():find('# E0100', 1, true), 'and so can the page of a code')

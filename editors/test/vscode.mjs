@@ -438,7 +438,7 @@ async function test(window, again) {
   await until("a line of it stands out in the program again", () => marked("def conv("));
   await window.click("(x, c) in sum", "(y[i]");
 
-  await window.command("Iverson: Restart the Language Server");
+  await window.command("Iverson: Restart Language Server");
   await window.command("Iverson: Show Cost beside the Code");
   await until("a command waits for a server that starts", async () =>
     (await window.texts(".tab")).some((name) => name.includes("loss.cost.iv")),
@@ -560,7 +560,7 @@ async function test(window, again) {
   await page.keyboard.press("Escape");
 
   fs.rmSync(link);
-  await window.command("Iverson: Restart the Language Server");
+  await window.command("Iverson: Restart Language Server");
   await until("a server that is not there is told", async () =>
     (await window.texts(".notification-toast, .notifications-toasts")).some((text) => text.includes("There is no program at")),
   );
@@ -578,7 +578,7 @@ async function test(window, again) {
     return (await page.locator(".settings-editor").count()) === 0;
   });
   fs.symlinkSync(fs.realpathSync(process.env.IVERSON_LSP), link);
-  await window.command("Iverson: Restart the Language Server");
+  await window.command("Iverson: Restart Language Server");
   await until("and it runs again when it is there", async () => (await window.texts(".codelens-decoration")).length >= 3);
 }
 

@@ -27,7 +27,7 @@ pub trait KernelObserver: Debug + Send + Sync {
 /// A backend whose kernels report to an observer.
 pub struct ObservedBackend {
     /// The backend that compiles the kernels.
-    pub backend: Arc<dyn KernelBackend>,
+    pub backend: Arc<dyn KernelBackend + Send + Sync>,
     /// The receiver of their events.
     pub observer: Arc<dyn KernelObserver>,
 }

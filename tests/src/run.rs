@@ -10,7 +10,6 @@ use std::sync::{Arc, LazyLock};
 
 use lang_core::base::{GlobalName, ModuleName, Span};
 use lang_core::exec::ExecutableCache;
-use lang_core::exec::native::KernelBackend;
 use lang_core::exec::offload::{CompiledEvaluator, OffloadCounts};
 use lang_core::interp::Interp;
 use lang_core::ir::core::NoCoreForm;
@@ -170,12 +169,13 @@ impl CompiledEvaluation {
         // The engine runs every statement if the processor has no machine code backend.
         static JIT: LazyLock<Option<Arc<Jit>>> = LazyLock::new(|| Jit::new(2).ok().map(Arc::new));
         let Some(jit) = JIT.as_ref().filter(|_| self.native) else { return ExecutableCache::default() };
-        let backend: Arc<dyn KernelBackend> = Arc::clone(jit) as _;
+        let jit = Arc::clone(jit);
         match &self.observer {
             Some(observer) => {
-                ExecutableCache::with_backend(Arc::new(ObservedBackend { backend, observer: Arc::clone(observer) }))
+                let observer = Arc::clone(observer);
+                ExecutableCache::with_backend(Arc::new(ObservedBackend { backend: jit, observer }))
             }
-            None => ExecutableCache::with_backend(backend),
+            None => ExecutableCache::with_backend(jit),
         }
     }
 }

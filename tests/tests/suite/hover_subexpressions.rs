@@ -477,7 +477,7 @@ impl Subexpression<'_> {
                     tally.zeros += usize::from(told.entries.is_empty());
                 }
                 Ok(other) => panic!("{other:?}"),
-                Err(why) if why.starts_with("no program") => tally.refuse(&why),
+                Err(why) if why.starts_with("no program") => tally.refuse(why),
                 Err(_) => tally.failing += 1,
             }
         }
@@ -588,7 +588,7 @@ impl Subexpression<'_> {
                     tally.iterations += 1;
                 }
                 Ok(other) => panic!("{other:?}"),
-                Err(why) if why.starts_with("no program") => tally.refuse(&why),
+                Err(why) if why.starts_with("no program") => tally.refuse(why),
                 Err(_) => tally.failing += 1,
             }
         }

@@ -37,6 +37,7 @@ impl KernelObserver for ChunkCounts {
 }
 
 /// Returns a cache whose kernels run on this many threads and report to the observer.
+#[expect(clippy::expect_used, reason = "a failed expectation is a failed test")]
 fn executables(threads: usize, observer: Arc<dyn KernelObserver>) -> ExecutableCache {
     let backend = Arc::new(Jit::new(threads).expect("a processor"));
     ExecutableCache::with_backend(Arc::new(ObservedBackend { backend, observer }))

@@ -1,4 +1,4 @@
-//! **Block products.** Multiplies strided blocks by the kernels of `gemm-f32` and `gemm-f64`, for
+//! **MatrixBlock products.** Multiplies strided blocks by the kernels of `gemm-f32` and `gemm-f64`, for
 //! [`super::matrix_product`]. Both crates are named instead of `gemm`, because `gemm` also compiles
 //! kernels for complex numbers, which Iverson does not have.
 #![allow(unsafe_code, reason = "the kernels take addresses of matrices")]
@@ -53,7 +53,7 @@ impl Element for f32 {
 
 /// A block of a matrix: the address of its first element, and its strides in elements.
 #[derive(Clone, Copy)]
-pub(crate) struct Block<T> {
+pub(crate) struct MatrixBlock<T> {
     /// The address of the element at row 0 and column 0.
     pub first: *mut T,
     /// The distance between rows.
@@ -62,7 +62,7 @@ pub(crate) struct Block<T> {
     pub column_stride: isize,
 }
 
-impl<T> Block<T> {
+impl<T> MatrixBlock<T> {
     fn transposed(self) -> Self {
         Self { row_stride: self.column_stride, column_stride: self.row_stride, ..self }
     }
@@ -87,9 +87,9 @@ impl<T> Block<T> {
 /// factors.
 pub(crate) unsafe fn multiply_blocks<T: Element>(
     [mut rows, mut columns, terms]: [usize; 3],
-    mut result: Block<T>,
-    mut left: Block<T>,
-    mut right: Block<T>,
+    mut result: MatrixBlock<T>,
+    mut left: MatrixBlock<T>,
+    mut right: MatrixBlock<T>,
     scale: T,
     accumulate: bool,
 ) {
@@ -160,7 +160,7 @@ mod tests {
                     let (mut left, mut right, mut out) = (data.clone(), data.clone(), vec![1.0; 6]);
                     let (base_to, base_a, base_b) =
                         (start(to, rows, columns), start(a, rows, terms), start(b, terms, columns));
-                    let block = |all: &mut Vec<f64>, base: isize, (row_stride, column_stride)| Block {
+                    let block = |all: &mut Vec<f64>, base: isize, (row_stride, column_stride)| MatrixBlock {
                         first: all.as_mut_ptr().wrapping_offset(base),
                         row_stride,
                         column_stride,

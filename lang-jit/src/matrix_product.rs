@@ -5,7 +5,7 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::block_product::{Block, Element, multiply_blocks};
+use crate::block_product::{Element, MatrixBlock, multiply_blocks};
 use crate::thread_pool::ThreadPool;
 
 /// The number of words that [`multiply`] reads.
@@ -109,9 +109,9 @@ impl StridedMatrix {
         std::ptr::with_exposed_provenance_mut(usize::try_from(self.address).unwrap_or(0))
     }
 
-    fn block<T>(self) -> Block<T> {
+    fn block<T>(self) -> MatrixBlock<T> {
         let (row_stride, column_stride) = self.strides::<T>();
-        Block { first: self.pointer(), row_stride, column_stride }
+        MatrixBlock { first: self.pointer(), row_stride, column_stride }
     }
 
     /// Returns the row and column strides in elements.

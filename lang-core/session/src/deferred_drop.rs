@@ -67,15 +67,15 @@ mod tests {
     use super::*;
 
     /// Reports the thread that drops it.
-    struct Told(Mutex<Sender<ThreadId>>);
+    struct DropReporter(Mutex<Sender<ThreadId>>);
 
-    impl Told {
+    impl DropReporter {
         fn to(told: &Sender<ThreadId>) -> Self {
             Self(Mutex::new(told.clone()))
         }
     }
 
-    impl Drop for Told {
+    impl Drop for DropReporter {
         fn drop(&mut self) {
             if let Ok(told) = self.0.lock() {
                 let _ = told.send(thread::current().id());
@@ -86,7 +86,7 @@ mod tests {
     #[test]
     fn what_an_edit_drops_is_dropped_by_another_thread() {
         let (told, by) = channel();
-        let made = || DeferredDrop::from(Arc::new(Told::to(&told)));
+        let made = || DeferredDrop::from(Arc::new(DropReporter::to(&told)));
         let next = || by.recv_timeout(Duration::from_secs(60));
         let here = Ok(thread::current().id());
         drop(made());

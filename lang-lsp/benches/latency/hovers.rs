@@ -8,7 +8,7 @@ use lang_ide::Session;
 use lang_ide::hover::HoverDepth;
 use serde_json::{Value, json};
 
-use crate::client::Client;
+use crate::client::ScriptedClient;
 use crate::times::{Times, report, timed};
 
 const URI: &str = "untitled:derivative";
@@ -35,7 +35,7 @@ fn hover(uri: &str, line: usize) -> Value {
 
 /// A document with a derivative that takes seconds, and the client that edits it.
 struct Edited {
-    client: Client,
+    client: ScriptedClient,
     version: i64,
     /// The line of the definition whose derivative is slow.
     derived: usize,
@@ -49,7 +49,7 @@ impl Edited {
         let line = |begin: &str| text.lines().position(|line| line.starts_with(begin)).unwrap();
         let typed = line("  in lens.f * (1");
         let column = text.lines().nth(typed).unwrap().find("(1").unwrap() + 2;
-        let mut client = Client::start(json!({}));
+        let mut client = ScriptedClient::start(json!({}));
         client.open(URI, text);
         client.diagnostics(URI, 1);
         let digit = (typed as u32, column as u32);
@@ -109,7 +109,7 @@ pub(crate) fn keystrokes() {
 }
 
 /// The times of one hover.
-struct Told {
+struct HoverAnswer {
     name: String,
     /// The time until the first answer.
     first: Duration,
@@ -125,8 +125,8 @@ pub(crate) fn of_programs() {
     find(&workspace().join("std"), &mut files);
     find(&workspace().join("examples"), &mut files);
     files.sort();
-    let mut told: Vec<Told> = Vec::new();
-    let mut client = Client::start(json!({"textDocument": {"hover": {"contentFormat": ["markdown"]}}}));
+    let mut told: Vec<HoverAnswer> = Vec::new();
+    let mut client = ScriptedClient::start(json!({"textDocument": {"hover": {"contentFormat": ["markdown"]}}}));
     for (file, number) in files.iter().zip(0..) {
         let text = std::fs::read_to_string(file).unwrap();
         let name = file.file_stem().unwrap().to_string_lossy();
@@ -146,14 +146,14 @@ pub(crate) fn of_programs() {
             while answer["result"].to_string().contains(PENDING) && begun.elapsed() < PATIENCE {
                 answer = timed(&mut client, "textDocument/hover", hover(&uri, line)).1;
             }
-            told.push(Told { name: format!("{name}.{def}"), first, all: begun.elapsed(), pending });
+            told.push(HoverAnswer { name: format!("{name}.{def}"), first, all: begun.elapsed(), pending });
         }
         client.notify("textDocument/didClose", json!({"textDocument": {"uri": uri}}));
     }
     client.leave();
     rows("the first answer", &mut told, |told| told.first);
     rows("all that is told", &mut told, |told| told.all);
-    let ratio = |told: &Told| {
+    let ratio = |told: &HoverAnswer| {
         let (file, line) = told.pending.as_ref()?;
         Some((told.all.as_secs_f64() / alone(&files, file, *line).as_secs_f64(), told.name.clone()))
     };
@@ -179,7 +179,7 @@ fn alone(files: &[PathBuf], file: &Path, line: usize) -> Duration {
 }
 
 /// Prints the percentiles of the times, and the greatest ones with their names.
-fn rows(what: &str, told: &mut [Told], of: fn(&Told) -> Duration) {
+fn rows(what: &str, told: &mut [HoverAnswer], of: fn(&HoverAnswer) -> Duration) {
     let times = Times::of(told.iter().map(of).collect());
     println!(
         "hovers, {what}: {} definitions   p50 {:>7.2} ms   p99 {:>7.2} ms   most {:>7.2} ms",

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::client::{self, Client};
+use crate::client::{self, ScriptedClient};
 use crate::times::timed;
 
 const URI: &str = "untitled:large";
@@ -19,14 +19,14 @@ const BYTES: usize = 1_000_000;
 const ROUNDS: usize = 5;
 
 /// A program, and the name whose definition the requests are about.
-struct Program {
+struct LargeProgram {
     what: &'static str,
     text: String,
     about: &'static str,
 }
 
-fn programs() -> Vec<Program> {
-    let of = |what, about, text| Program { what, text, about };
+fn programs() -> Vec<LargeProgram> {
+    let of = |what, about, text| LargeProgram { what, text, about };
     let line = |begin: &str, term: &str, end: &str| {
         format!("{begin}{}{end}\n", term.repeat((BYTES - begin.len()) / term.len()))
     };
@@ -84,7 +84,7 @@ fn place(text: &str, name: &str) -> (u32, u32, u32) {
 
 /// Measures all programs.
 pub(crate) fn measure() {
-    for Program { what, text, about } in programs() {
+    for LargeProgram { what, text, about } in programs() {
         let (line, name, body) = place(&text, about);
         let lines = text.lines().count() as u32;
         let document = json!({"textDocument": {"uri": URI}});
@@ -128,7 +128,7 @@ pub(crate) fn measure() {
             "documentSymbol": {"hierarchicalDocumentSymbolSupport": true},
             "codeAction": {"codeActionLiteralSupport": {"codeActionKind": {"valueSet": []}}},
         }});
-        let mut client = Client::start(capabilities);
+        let mut client = ScriptedClient::start(capabilities);
         let begun = Instant::now();
         client.open(URI, &text);
         client.diagnostics(URI, 1);

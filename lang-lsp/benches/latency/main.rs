@@ -28,7 +28,7 @@ mod times;
 
 use std::time::{Duration, Instant};
 
-use client::Client;
+use client::ScriptedClient;
 use serde_json::{Value, json};
 use times::{report, timed};
 
@@ -67,7 +67,7 @@ fn program(definitions: usize) -> String {
 }
 
 /// Types or deletes a digit in the middle of the file, in one definition after another.
-fn type_digit(client: &mut Client, round: usize, line: u32, version: &mut i64) {
+fn type_digit(client: &mut ScriptedClient, round: usize, line: u32, version: &mut i64) {
     // After `x[i] * `.
     let (at, text) = match round % 2 {
         0 => ([line, 11, line, 11], "7"),
@@ -78,7 +78,7 @@ fn type_digit(client: &mut Client, round: usize, line: u32, version: &mut i64) {
 }
 
 /// Does the same, and returns the time until the diagnostics arrive.
-fn keystroke(client: &mut Client, round: usize, line: u32, version: &mut i64) -> Duration {
+fn keystroke(client: &mut ScriptedClient, round: usize, line: u32, version: &mut i64) -> Duration {
     let begun = Instant::now();
     type_digit(client, round, line, version);
     let wanted = *version;
@@ -90,7 +90,7 @@ fn keystroke(client: &mut Client, round: usize, line: u32, version: &mut i64) ->
     came.saturating_duration_since(begun)
 }
 
-fn measure(client: &mut Client, request: &str, params: &dyn Fn(usize) -> Value) -> Option<Vec<Duration>> {
+fn measure(client: &mut ScriptedClient, request: &str, params: &dyn Fn(usize) -> Value) -> Option<Vec<Duration>> {
     let mut times = Vec::new();
     for round in 0..ROUNDS {
         let (time, answer) = timed(client, request, params(round));
@@ -114,7 +114,7 @@ def f4(x: f64) -> f64 = grad(f3)(x)
 
 /// Measures keystrokes while derivatives of seconds are computed: for a hover, for a lens, and in
 /// the background.
-fn under_way(client: &mut Client, lines: &dyn Fn(usize) -> u32, version: &mut i64) -> Vec<Duration> {
+fn under_way(client: &mut ScriptedClient, lines: &dyn Fn(usize) -> u32, version: &mut i64) -> Vec<Duration> {
     const HEAVY_URI: &str = "untitled:heavy";
     client.open(HEAVY_URI, HEAVY);
     let mut times = Vec::new();
@@ -130,7 +130,7 @@ fn under_way(client: &mut Client, lines: &dyn Fn(usize) -> u32, version: &mut i6
     times
 }
 
-fn memory(client: &Client) -> Option<u64> {
+fn memory(client: &ScriptedClient) -> Option<u64> {
     let status = std::fs::read_to_string(format!("/proc/{}/status", client.process())).ok()?;
     let line = status.lines().find(|line| line.starts_with("VmRSS:"))?;
     Some(line.split_whitespace().nth(1)?.parse::<u64>().ok()? >> 10)
@@ -154,7 +154,7 @@ fn main() {
     for definitions in [300, 3000] {
         let text = program(definitions);
         let lines = text.lines().count();
-        let mut client = Client::start(json!({}));
+        let mut client = ScriptedClient::start(json!({}));
         let begun = Instant::now();
         client.open(URI, &text);
         let found = client.diagnostics(URI, 1);

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::client::Client;
+use crate::client::ScriptedClient;
 
 /// Times, sorted.
 pub(crate) struct Times(Vec<Duration>);
@@ -34,7 +34,7 @@ pub(crate) fn report(what: &str, definitions: usize, lines: usize, times: Vec<Du
 }
 
 /// Returns the duration of a request, and its answer.
-pub(crate) fn timed(client: &mut Client, request: &str, params: Value) -> (Duration, Value) {
+pub(crate) fn timed(client: &mut ScriptedClient, request: &str, params: Value) -> (Duration, Value) {
     let begun = Instant::now();
     let id = client.begin(request, params);
     let (came, answer) = client.wait(|m| m["id"] == json!(id) && m.get("method").is_none());

@@ -23,7 +23,7 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-use crate::client::Client;
+use crate::client::ScriptedClient;
 use serde_json::{Value, json};
 
 const URI: &str = "untitled:random";
@@ -290,7 +290,7 @@ const FOLLOWING: &[(&str, &str)] = &[
 
 /// Sends a request, awaits the answer, and sends the following requests about one of its elements.
 fn ask_in_peace(
-    client: &mut Client,
+    client: &mut ScriptedClient,
     method: &'static str,
     of: Value,
     drawn: &mut Xorshift,
@@ -315,13 +315,15 @@ const MALFORMED: [&[u8]; 3] = [
     b"Content-Length: 39\r\n\r\n{\"jsonrpc\":\"2.0\",\"method\":\"no/such\"   }",
 ];
 
-fn server(encoding: &str) -> Client {
+fn server(encoding: &str) -> ScriptedClient {
     let literals = json!({"codeActionLiteralSupport": {"codeActionKind": {"valueSet": []}}});
-    Client::start(json!({"general": {"positionEncodings": [encoding]}, "textDocument": {"codeAction": literals}}))
+    ScriptedClient::start(
+        json!({"general": {"positionEncodings": [encoding]}, "textDocument": {"codeAction": literals}}),
+    )
 }
 
 /// Returns all answers about a document that do not depend on time.
-fn document_answers(client: &mut Client, version: i64, places: &[[u32; 2]]) -> Vec<Value> {
+fn document_answers(client: &mut ScriptedClient, version: i64, places: &[[u32; 2]]) -> Vec<Value> {
     let mut all = client.diagnostics(URI, version);
     // Warnings about costs arrive when they are computed, so they are not compared.
     all.retain(|wrong| wrong["code"] != "W0700");
@@ -350,7 +352,7 @@ fn forget_last_known(old: &mut Value, new: &Value) {
 }
 
 /// Returns the answer once it is no longer pending.
-fn settled_answer(client: &mut Client, request: &str, place: [u32; 2]) -> Value {
+fn settled_answer(client: &mut ScriptedClient, request: &str, place: [u32; 2]) -> Value {
     loop {
         let answer = client.request(request, params(place));
         if !answer.to_string().contains("are being computed") {
@@ -360,7 +362,7 @@ fn settled_answer(client: &mut Client, request: &str, place: [u32; 2]) -> Value 
     }
 }
 
-fn memory(client: &Client) -> u64 {
+fn memory(client: &ScriptedClient) -> u64 {
     let status = fs::read_to_string(format!("/proc/{}/status", client.process())).unwrap_or_default();
     let line = status.lines().find(|line| line.starts_with("VmRSS:"));
     line.and_then(|line| line.split_whitespace().nth(1)?.parse::<u64>().ok()).unwrap_or_default() >> 10

@@ -22,7 +22,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::process::Command;
 
-use crate::client::Client;
+use crate::client::ScriptedClient;
 use serde_json::{Value, json};
 
 const URI: &str = "untitled:one";
@@ -46,14 +46,14 @@ esac
 const WRONG: &str = r#"{"file": "std/linalg.iv", "severity": "error", "code": "E0502", "message": "no such thing", "line": 3, "column": 7, "endLine": 3, "endColumn": 9, "help": "try another", "callers": [{"file": "<stdin>", "line": 2, "column": 3, "endLine": 2, "endColumn": 6}, {"file": "<stdin>", "line": 4, "column": 5, "endLine": 4, "endColumn": 8}, {"file": "<eval>", "line": 1, "column": 1, "endLine": 1, "endColumn": 4}]}
 "#;
 
-fn server(name: &str, options: Value) -> (Client, PathBuf) {
+fn server(name: &str, options: Value) -> (ScriptedClient, PathBuf) {
     let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("evaluate-{name}-{}", std::process::id()));
     fs::create_dir_all(&folder).unwrap();
     let script = folder.join("iverson");
     fs::write(&script, SCRIPT).unwrap();
     fs::write(folder.join("wrong"), WRONG).unwrap();
     fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).unwrap();
-    let mut client = Client::with_environment(&[("IVERSON", script.to_str().unwrap())]);
+    let mut client = ScriptedClient::with_environment(&[("IVERSON", script.to_str().unwrap())]);
     let params = json!({"capabilities": {"window": {"workDoneProgress": true}}, "initializationOptions": options});
     client.request("initialize", params);
     client.notify("initialized", json!({}));
@@ -253,7 +253,7 @@ fn what_runs_is_stopped() {
 
 #[test]
 fn a_missing_interpreter_is_told_of() {
-    let mut client = Client::with_environment(&[("IVERSON", "/no/such/iverson")]);
+    let mut client = ScriptedClient::with_environment(&[("IVERSON", "/no/such/iverson")]);
     client.request("initialize", json!({"capabilities": {}}));
     client.notify("initialized", json!({}));
     client.open(URI, "def f() = 3\n");

@@ -18,14 +18,14 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use crate::client::{Client, range};
+use crate::client::{ScriptedClient, range};
 use serde_json::{Value, json};
 
 const URI: &str = "untitled:one";
 const TEXT: &str = "def f(x: [n]f64) -> f64 = sum i: x[i]\n\ndef g(x: [n]f64) -> f64 = 2.0 * f(x)\n";
 
 /// Returns the titles of the cost lenses, by line.
-fn lenses(client: &mut Client) -> Vec<String> {
+fn lenses(client: &mut ScriptedClient) -> Vec<String> {
     let lenses = client.request("textDocument/codeLens", json!({"textDocument": {"uri": URI}}));
     let costs = lenses.as_array().unwrap().iter().filter(|lens| lens["command"].is_null()).cloned();
     let costs: Vec<Value> = costs.collect();
@@ -36,14 +36,14 @@ fn lenses(client: &mut Client) -> Vec<String> {
     costs.into_iter().map(title).collect()
 }
 
-fn hover(client: &mut Client, uri: &str, line: usize) -> String {
+fn hover(client: &mut ScriptedClient, uri: &str, line: usize) -> String {
     let place = json!({"textDocument": {"uri": uri}, "position": {"line": line, "character": 4}});
     client.request("textDocument/hover", place)["contents"]["value"].as_str().unwrap_or_default().to_owned()
 }
 
 #[test]
 fn lenses_and_hovers_keep_what_is_known_while_there_are_mistakes() {
-    let mut client = Client::start(json!({}));
+    let mut client = ScriptedClient::start(json!({}));
     client.open(URI, TEXT);
     assert!(client.diagnostics(URI, 1).is_empty());
     let before = lenses(&mut client);
@@ -76,9 +76,10 @@ fn hints_keep_what_is_known_until_it_is_computed_again() {
     let refresh = json!({"refreshSupport": true});
     let workspace = json!({"codeLens": refresh, "inlayHint": refresh});
     let settings = json!({"hints": {"cost": true}});
-    let mut client = Client::with(json!({"capabilities": {"workspace": workspace}, "initializationOptions": settings}));
+    let mut client =
+        ScriptedClient::with(json!({"capabilities": {"workspace": workspace}, "initializationOptions": settings}));
     client.open(URI, TEXT);
-    let costs = |client: &mut Client| -> Vec<String> {
+    let costs = |client: &mut ScriptedClient| -> Vec<String> {
         let all = json!({"textDocument": {"uri": URI}, "range": range([0, 0, 99, 0])});
         let hints = client.request("textDocument/inlayHint", all);
         let labels = hints.as_array().unwrap().iter().map(|h| h["label"].as_str().unwrap().to_owned());
@@ -131,7 +132,7 @@ fn hovers_of_all_definitions_come_in_time() {
     for file in files {
         let text = std::fs::read_to_string(&file).unwrap();
         let uri = url::Url::from_file_path(&file).unwrap().to_string();
-        let mut client = Client::start(json!({}));
+        let mut client = ScriptedClient::start(json!({}));
         client.open(&uri, &text);
         client.diagnostics(&uri, 1);
         for (line, def) in text.lines().enumerate().filter(|(_, l)| l.starts_with("def ")) {

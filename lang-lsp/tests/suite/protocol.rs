@@ -20,7 +20,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use crate::client::{Client, codes};
+use crate::client::{ScriptedClient, codes};
 use serde_json::{Value, json};
 
 const URI: &str = "untitled:one";
@@ -39,7 +39,7 @@ fn uri(path: &std::path::Path) -> String {
 
 #[test]
 fn a_session_from_start_to_end() {
-    let mut client = Client::start(json!({}));
+    let mut client = ScriptedClient::start(json!({}));
     client.open(URI, "def f(x: f64) = x + y\n");
     let found = client.diagnostics(URI, 1);
     assert_eq!(codes(&found), [("E0100".to_owned(), 0)]);
@@ -52,20 +52,20 @@ fn a_session_from_start_to_end() {
 
 #[test]
 fn the_end_without_shutdown_is_a_failure() {
-    let mut client = Client::start(json!({}));
+    let mut client = ScriptedClient::start(json!({}));
     client.notify("exit", Value::Null);
     assert_eq!(client.ended().code(), Some(1));
-    let mut client = Client::start(json!({}));
+    let mut client = ScriptedClient::start(json!({}));
     client.hang_up();
     assert_eq!(client.ended().code(), Some(1));
-    let mut client = Client::bare();
+    let mut client = ScriptedClient::bare();
     client.notify("exit", Value::Null);
     assert_eq!(client.ended().code(), Some(1));
 }
 
 #[test]
 fn the_end_while_input_is_open_and_work_is_under_way() {
-    let mut client = Client::start(json!({}));
+    let mut client = ScriptedClient::start(json!({}));
     let text: String = (0..200).map(|i| format!("def f{i}(x: f64) = x * x + sin(x) * {i}.0\n")).collect();
     client.open(URI, &text);
     for line in 0..50 {
@@ -77,7 +77,7 @@ fn the_end_while_input_is_open_and_work_is_under_way() {
 
 #[test]
 fn nothing_is_asked_before_the_start_or_after_the_end() {
-    let mut client = Client::bare();
+    let mut client = ScriptedClient::bare();
     assert_eq!(client.failing("textDocument/formatting", json!({})), -32002);
     client.request("initialize", json!({"capabilities": {}}));
     assert_eq!(client.failing("initialize", json!({"capabilities": {}})), -32600);
@@ -90,8 +90,8 @@ fn nothing_is_asked_before_the_start_or_after_the_end() {
 
 #[test]
 fn malformed_messages_are_answered_and_forgotten() {
-    let mut client = Client::start(json!({}));
-    let failure = |client: &mut Client, bytes: &[u8]| {
+    let mut client = ScriptedClient::start(json!({}));
+    let failure = |client: &mut ScriptedClient, bytes: &[u8]| {
         client.raw(bytes);
         client.wait(|m| m["error"].is_object()).1["error"]["code"].as_i64().unwrap()
     };
@@ -122,7 +122,7 @@ fn malformed_messages_are_answered_and_forgotten() {
 /// A notification with the prefix `$/` may be ignored, but a request needs an answer.
 #[test]
 fn requests_of_the_implementation_are_answered() {
-    let mut client = Client::start(json!({}));
+    let mut client = ScriptedClient::start(json!({}));
     assert_eq!(client.failing("$/foo", json!({})), -32601);
     assert_eq!(client.failing("$/cancelRequest", json!({"id": 4711})), -32601);
     client.notify("$/foo", json!({}));
@@ -142,7 +142,7 @@ fn requests_of_the_implementation_are_answered() {
 /// find their positions.
 #[test]
 fn halves_of_surrogate_pairs_leave_the_text_in_step() {
-    let mut client = Client::counting("utf-16");
+    let mut client = ScriptedClient::counting("utf-16");
     client.open(URI, "-- \ndef f(x: f64) = x\n");
     let change = r#"{"jsonrpc":"2.0","method":"textDocument/didChange","params":{"textDocument":{"uri":"untitled:one","version":2},"contentChanges":[{"range":{"start":{"line":0,"character":3},"end":{"line":0,"character":3}},"text":"\ud83d"}]}}"#;
     client.raw(format!("Content-Length: {}\r\n\r\n{change}", change.len()).as_bytes());
@@ -156,7 +156,7 @@ fn halves_of_surrogate_pairs_leave_the_text_in_step() {
 /// An implausible length ends the server, because the next message cannot be found.
 #[test]
 fn an_endless_message_is_the_end() {
-    let mut client = Client::start(json!({}));
+    let mut client = ScriptedClient::start(json!({}));
     client.raw(b"Content-Length: 99999999999\r\n\r\n{}");
     assert_eq!(client.wait(|m| m["error"].is_object()).1["error"]["code"], -32700);
     assert_eq!(client.ended().code(), Some(1));
@@ -165,7 +165,7 @@ fn an_endless_message_is_the_end() {
 /// JSON without a header is answered once, and the next message is read.
 #[test]
 fn json_without_headers_is_answered() {
-    let mut client = Client::start(json!({}));
+    let mut client = ScriptedClient::start(json!({}));
     client.raw(b"{\n\"jsonrpc\": \"2.0\"\n}\n");
     assert_eq!(client.wait(|m| m["error"].is_object()).1["error"]["code"], -32700);
     client.open(URI, "def f(x: f64) = x\n");
@@ -177,7 +177,7 @@ fn json_without_headers_is_answered() {
 /// document has no effect.
 #[test]
 fn documents_out_of_order() {
-    let mut client = Client::start(json!({}));
+    let mut client = ScriptedClient::start(json!({}));
     client.open(URI, "def f(x: f64) = y\n");
     assert_eq!(client.diagnostics(URI, 1).len(), 1);
     client.open(URI, "def f(x: f64) = x\n");
@@ -199,7 +199,7 @@ fn files_are_looked_at_again() {
     fs::write(&part, "def two() = 2\n").unwrap();
     let text = "import \"./part.iv\" as part\ndef f() = part.two()\n";
     fs::write(&main, text).unwrap();
-    let mut client = Client::start(json!({}));
+    let mut client = ScriptedClient::start(json!({}));
     client.open(&uri(&main), text);
     assert!(client.diagnostics(&uri(&main), 1).is_empty());
     fs::write(&part, "def three() = 3\n").unwrap();
@@ -218,7 +218,7 @@ fn files_are_looked_at_again() {
 #[test]
 fn edits_are_taken_in_order() {
     for encoding in ["utf-8", "utf-16", "utf-32"] {
-        let mut client = Client::counting(encoding);
+        let mut client = ScriptedClient::counting(encoding);
         client.open(URI, "");
         // Letters are typed one by one, with requests between them.
         let text = "def μ(x: f64) = x -- 𝛼𝛽 and\ndef g(y: f64) = μ(y)\n";
@@ -257,7 +257,7 @@ fn edits_are_taken_in_order() {
 
 #[test]
 fn positions_outside_the_text_are_taken_to_its_end() {
-    let mut client = Client::start(json!({}));
+    let mut client = ScriptedClient::start(json!({}));
     client.open(URI, "def f(x: f64) = x");
     client.change(URI, 2, Some([0, 900, 7, 3]), " + y");
     let found = client.diagnostics(URI, 2);
@@ -273,7 +273,7 @@ fn positions_outside_the_text_are_taken_to_its_end() {
 
 #[test]
 fn a_cancelled_request_is_told_so() {
-    let mut client = Client::start(json!({}));
+    let mut client = ScriptedClient::start(json!({}));
     client.open(URI, "def f(x: f64) = x");
     let options = json!({"tabSize": 2, "insertSpaces": true});
     for _ in 0..20 {
@@ -293,7 +293,7 @@ fn imports_are_found_on_disk_and_open_documents_win() {
     fs::write(folder.join("deep.iv"), "def deep(x: f64) = x * x\n").unwrap();
     fs::write(&part, "import \"./deep.iv\"\ndef part(x: f64) = deep.deep(x)\n").unwrap();
     let text = "import \"./part.iv\"\ndef f(x: f64) = part.part(x)\n";
-    let mut client = Client::start(json!({}));
+    let mut client = ScriptedClient::start(json!({}));
     client.open(&uri(&main), text);
     assert_eq!(codes(&client.diagnostics(&uri(&main), 1)), []);
     // An open document overrides the file, and its importers are checked again.
@@ -329,7 +329,7 @@ fn imports_are_found_on_disk_and_open_documents_win() {
 
 #[test]
 fn settings_are_registered_for_and_asked_for() {
-    let mut client = Client::bare();
+    let mut client = ScriptedClient::bare();
     let dynamic = json!({"dynamicRegistration": true});
     let workspace = json!({"configuration": true, "didChangeConfiguration": dynamic, "didChangeWatchedFiles": dynamic});
     client.answers = vec![("workspace/configuration", json!([{"diagnostics": {"gradCost": true}}]))];
@@ -347,7 +347,7 @@ fn settings_are_registered_for_and_asked_for() {
 #[test]
 fn views_are_the_clients_where_it_knows_them() {
     let offered = |views: bool| {
-        let mut client = Client::bare();
+        let mut client = ScriptedClient::bare();
         let workspace = json!({"textDocumentContent": {"dynamicRegistration": true}});
         let options = json!({"views": views});
         let params = json!({"capabilities": {"workspace": workspace}, "initializationOptions": options});
@@ -367,7 +367,7 @@ fn views_are_the_clients_where_it_knows_them() {
 
 #[test]
 fn diagnostics_are_pulled_where_the_client_asks() {
-    let mut client = Client::start(json!({"textDocument": {"diagnostic": {}}}));
+    let mut client = ScriptedClient::start(json!({"textDocument": {"diagnostic": {}}}));
     client.open(URI, "def f(x: f64) = y\n");
     let report = client.request("textDocument/diagnostic", json!({"textDocument": {"uri": URI}}));
     assert_eq!((&report["kind"], &report["items"][0]["code"]), (&json!("full"), &json!("E0100")));
@@ -385,9 +385,9 @@ fn several_folders_come_and_go() {
         fs::write(all.join(name).join("part.iv"), format!("def c() = \"{name}\"\n")).unwrap();
     }
     let of = |name: &str| json!({"uri": uri(&all.join(name)), "name": name});
-    let mut client = Client::with(json!({"capabilities": {}, "workspaceFolders": [of("one"), of("two")]}));
+    let mut client = ScriptedClient::with(json!({"capabilities": {}, "workspaceFolders": [of("one"), of("two")]}));
     // Folders are read in chunks between other steps.
-    let known = |client: &mut Client, wanted: &[&str]| {
+    let known = |client: &mut ScriptedClient, wanted: &[&str]| {
         let begun = Instant::now();
         loop {
             let found = client.request("workspace/symbol", json!({"query": "of_"}));
@@ -424,7 +424,7 @@ fn several_folders_come_and_go() {
 
 #[test]
 fn documents_of_the_library_have_texts() {
-    let mut client = Client::start(json!({}));
+    let mut client = ScriptedClient::start(json!({}));
     let text = client.request("workspace/textDocumentContent", json!({"uri": "iverson-library:/linalg.iv"}));
     assert!(text["text"].as_str().unwrap().contains("def solve"));
     assert_eq!(client.failing("workspace/textDocumentContent", json!({"uri": "iverson-library:/x.iv"})), -32803);
@@ -433,7 +433,7 @@ fn documents_of_the_library_have_texts() {
 
 #[test]
 fn a_text_beyond_the_limit_is_told_of() {
-    let mut client = Client::start(json!({}));
+    let mut client = ScriptedClient::start(json!({}));
     client.open(URI, &"-".repeat((64 << 20) + 1));
     assert_eq!(codes(&client.diagnostics(URI, 1)), [("E0008".to_owned(), 0)]);
     client.change(URI, 2, None, "def f() = 1");
@@ -444,7 +444,7 @@ fn a_text_beyond_the_limit_is_told_of() {
 #[test]
 fn a_dead_client_is_followed() {
     let mut other = std::process::Command::new("sleep").arg("0.2").spawn().unwrap();
-    let mut client = Client::bare();
+    let mut client = ScriptedClient::bare();
     client.request("initialize", json!({"processId": other.id(), "capabilities": {}}));
     other.wait().unwrap();
     assert_eq!(client.ended().code(), Some(1));

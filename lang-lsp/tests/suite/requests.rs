@@ -15,7 +15,7 @@
     reason = "a test fails where it cannot go on"
 )]
 
-use crate::client::{Client, codes, range};
+use crate::client::{ScriptedClient, codes, range};
 use serde_json::{Value, json};
 
 const URI: &str = "untitled:one";
@@ -61,11 +61,11 @@ fn text_of(encoding: &str, range: &Value) -> String {
     TEXT[byte(&range["start"])..byte(&range["end"])].to_owned()
 }
 
-fn in_both(test: impl Fn(&mut Client, &str)) {
+fn in_both(test: impl Fn(&mut ScriptedClient, &str)) {
     for encoding in ["utf-8", "utf-16"] {
         let document = json!({"documentSymbol": {"hierarchicalDocumentSymbolSupport": true}});
         let general = json!({"positionEncodings": [encoding]});
-        let mut client = Client::start(json!({"general": general, "textDocument": document}));
+        let mut client = ScriptedClient::start(json!({"general": general, "textDocument": document}));
         client.open(URI, TEXT);
         assert_eq!(client.diagnostics(URI, 1), Vec::<Value>::new());
         test(&mut client, encoding);
@@ -178,7 +178,7 @@ fn layout() {
 }
 
 /// Requests a hover until it is no longer pending.
-fn hover(client: &mut Client, at: &Value) -> String {
+fn hover(client: &mut ScriptedClient, at: &Value) -> String {
     loop {
         let told = client.request("textDocument/hover", at.clone())["contents"]["value"].as_str().unwrap().to_owned();
         if !told.contains("are being computed") {
@@ -238,7 +238,7 @@ fn lenses_and_views() {
 fn hints() {
     in_both(|client, encoding| {
         let all = json!({"textDocument": {"uri": URI}, "range": range([0, 0, 99, 0])});
-        let set = |client: &mut Client, cost: bool| {
+        let set = |client: &mut ScriptedClient, cost: bool| {
             let settings = json!({"iverson": {"hints": {"cost": cost}}});
             client.notify("workspace/didChangeConfiguration", json!({"settings": settings}));
         };
@@ -263,22 +263,22 @@ fn hints() {
 
 #[test]
 fn hints_of_changed_costs() {
-    let mut client = Client::start(json!({}));
+    let mut client = ScriptedClient::start(json!({}));
     client.open(URI, "def f(x: [n]f64) = sum i: x[i]\ndef g(x: f64) = x * x\n");
     let all = json!({"textDocument": {"uri": URI}, "range": range([0, 0, 99, 0])});
-    let costs = |client: &mut Client| -> Vec<String> {
+    let costs = |client: &mut ScriptedClient| -> Vec<String> {
         let hints = client.request("textDocument/inlayHint", all.clone());
         let labels = hints.as_array().unwrap().iter().map(|h| h["label"].as_str().unwrap().to_owned());
         labels.filter(|label| label.contains("work")).collect()
     };
-    let wait = |client: &mut Client| loop {
+    let wait = |client: &mut ScriptedClient| loop {
         let found = costs(client);
         if !found.is_empty() {
             return found;
         }
         std::thread::sleep(std::time::Duration::from_millis(20));
     };
-    let set = |client: &mut Client, cost: bool| {
+    let set = |client: &mut ScriptedClient, cost: bool| {
         client.notify("workspace/didChangeConfiguration", json!({"settings": {"hints": {"cost": cost}}}));
     };
     set(&mut client, true);
@@ -295,7 +295,7 @@ fn hints_of_changed_costs() {
 #[test]
 fn changes_that_are_offered() {
     let literals = json!({"codeAction": {"codeActionLiteralSupport": {"codeActionKind": {"valueSet": []}}}});
-    let mut client = Client::start(json!({"textDocument": literals}));
+    let mut client = ScriptedClient::start(json!({"textDocument": literals}));
     client.open(URI, TEXT);
     let (line, character) = position_of("utf-16", "μ(𝛼");
     let range = range([line, character, line, character]);
@@ -313,7 +313,7 @@ fn a_derivative_that_is_put_in_is_computed_when_it_is_chosen() {
         "dataSupport": true,
         "resolveSupport": {"properties": ["edit"]},
     });
-    let mut client = Client::start(json!({"textDocument": {"codeAction": actions}}));
+    let mut client = ScriptedClient::start(json!({"textDocument": {"codeAction": actions}}));
     client.open(URI, "def f(x: f64) -> f64 = x^2\ndef g(x: f64) -> f64 = g(x)\n");
     let mut resolved = |line: u32| {
         let range = range([line, 4, line, 4]);
@@ -335,10 +335,10 @@ fn a_derivative_that_is_put_in_is_computed_when_it_is_chosen() {
 #[test]
 fn what_is_wrong_is_mended_or_explained() {
     let literals = json!({"codeAction": {"codeActionLiteralSupport": {"codeActionKind": {"valueSet": []}}}});
-    let mut client = Client::start(json!({"textDocument": literals}));
+    let mut client = ScriptedClient::start(json!({"textDocument": literals}));
     client.open(URI, "def f(width: f64) -> f64 = widht * 2.0\n");
     let wrong = client.diagnostics(URI, 1).remove(0);
-    let offered = |client: &mut Client, wrong: &Value| {
+    let offered = |client: &mut ScriptedClient, wrong: &Value| {
         let context = json!({"diagnostics": [wrong], "only": ["quickfix"]});
         let params = json!({"textDocument": {"uri": URI}, "range": wrong["range"], "context": context});
         client.request("textDocument/codeAction", params)
@@ -393,7 +393,7 @@ fn completion() {
 fn completion_while_typing_on() {
     const LINE: &str = "def f() -> f64 = ";
     const WORD: &str = "sqrt";
-    let mut client = Client::start(json!({}));
+    let mut client = ScriptedClient::start(json!({}));
     client.open(URI, &format!("{LINE}\n\ndef behind() -> f64 = 1.0\n"));
     let place =
         |character: usize| json!({"textDocument": {"uri": URI}, "position": {"line": 0, "character": character}});
@@ -431,7 +431,7 @@ fn completion_while_typing_on() {
 /// function to differentiate is expected.
 #[test]
 fn completion_at_a_bracket() {
-    let mut client = Client::start(json!({}));
+    let mut client = ScriptedClient::start(json!({}));
     client
         .open(URI, "def square(x: f64) -> f64 = x * x\ndef f(x: f64) -> f64 = grad(\n\ndef g(x: f64) -> f64 = sin(\n");
     let context = json!({"triggerKind": 2, "triggerCharacter": "("});
@@ -481,7 +481,7 @@ fn calls() {
 #[test]
 fn changes_of_sizes_are_offered() {
     let literals = json!({"codeAction": {"codeActionLiteralSupport": {"codeActionKind": {"valueSet": []}}}});
-    let mut client = Client::start(json!({"textDocument": literals}));
+    let mut client = ScriptedClient::start(json!({"textDocument": literals}));
     client.open(URI, "def f(x: [n]f64, y: [m]f64) -> f64 = sum i: x[i] * y[i]\n");
     client.diagnostics(URI, 1);
     let params = json!({
@@ -498,7 +498,7 @@ fn changes_of_sizes_are_offered() {
 /// A hover that misses its deadline is returned on a later request, however long it takes.
 #[test]
 fn a_long_hover_comes_to_an_end() {
-    let mut client = Client::start(json!({}));
+    let mut client = ScriptedClient::start(json!({}));
     client.open(URI, include_str!("../../../examples/gradbench/ode.iv"));
     client.diagnostics(URI, 1);
     let text = include_str!("../../../examples/gradbench/ode.iv");

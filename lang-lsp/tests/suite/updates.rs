@@ -19,7 +19,7 @@
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use crate::client::{Client, PATIENCE, range};
+use crate::client::{PATIENCE, ScriptedClient, range};
 use serde_json::{Value, json};
 
 const URI: &str = "untitled:one";
@@ -48,7 +48,7 @@ fn wait_for_text(file: &PathBuf, wanted: impl Fn(&str) -> bool) -> String {
 
 #[test]
 fn views_that_are_files() {
-    let mut client = Client::start(json!({"window": {"showDocument": {"support": true}}}));
+    let mut client = ScriptedClient::start(json!({"window": {"showDocument": {"support": true}}}));
     client.open(URI, "def f(x: f64) -> f64 = sin(x)\n");
     let shown = client.request("workspace/executeCommand", show_view("f", "adjoint"));
     let file = path_of(&shown["uri"]);
@@ -91,11 +91,12 @@ fn views_that_are_files() {
 
 #[test]
 fn views_whose_text_the_server_gives() {
-    let mut client = Client::start(json!({"workspace": {"textDocumentContent": {"dynamicRegistration": true}}}));
+    let mut client =
+        ScriptedClient::start(json!({"workspace": {"textDocumentContent": {"dynamicRegistration": true}}}));
     client.open(URI, "def f(x: f64) -> f64 = sin(x)\n");
     let uri = client.request("workspace/executeCommand", show_view("f", "forward"))["uri"].clone();
     assert_eq!(uri, "iverson-view:/f.forward.iv?untitled%3Aone");
-    let content = |client: &mut Client| {
+    let content = |client: &mut ScriptedClient| {
         let text = client.request("workspace/textDocumentContent", json!({"uri": uri}));
         text["text"].as_str().unwrap().to_owned()
     };
@@ -115,7 +116,7 @@ fn views_whose_text_the_server_gives() {
 /// that may call the edited one.
 #[test]
 fn views_of_our_extensions() {
-    let mut client = Client::with(json!({"capabilities": {}, "initializationOptions": {"views": true}}));
+    let mut client = ScriptedClient::with(json!({"capabilities": {}, "initializationOptions": {"views": true}}));
     client.open(URI, "def f(x: f64) -> f64 = sin(x)\n");
     client.open("untitled:two", "def g(x: f64) -> f64 = x\n");
     client.diagnostics(URI, 1);
@@ -134,7 +135,7 @@ fn actions_show_views() {
     let titles = |views: bool| {
         let capabilities = json!({"textDocument": literals});
         let options = json!({"views": views});
-        let mut client = Client::with(json!({"capabilities": capabilities, "initializationOptions": options}));
+        let mut client = ScriptedClient::with(json!({"capabilities": capabilities, "initializationOptions": options}));
         client.open(URI, "def f(x: f64) -> f64 = sin(x)\n");
         let context = json!({"diagnostics": []});
         let params = json!({"textDocument": {"uri": URI}, "range": range([0, 4, 0, 4]), "context": context});
@@ -157,7 +158,7 @@ fn everywhere() -> Value {
 
 /// Waits for hints of costs that satisfy a condition.
 #[track_caller]
-fn costs(client: &mut Client, wanted: impl Fn(&[String]) -> bool) -> Vec<String> {
+fn costs(client: &mut ScriptedClient, wanted: impl Fn(&[String]) -> bool) -> Vec<String> {
     let begun = Instant::now();
     loop {
         let hints = client.request("textDocument/inlayHint", everywhere());
@@ -173,7 +174,8 @@ fn costs(client: &mut Client, wanted: impl Fn(&[String]) -> bool) -> Vec<String>
 
 #[test]
 fn changes_of_costs_count_from_the_last_save() {
-    let mut client = Client::with(json!({"capabilities": {}, "initializationOptions": {"hints": {"cost": true}}}));
+    let mut client =
+        ScriptedClient::with(json!({"capabilities": {}, "initializationOptions": {"hints": {"cost": true}}}));
     client.open(URI, COSTLY);
     costs(&mut client, |found| found.len() == 2);
     client.change(URI, 2, Some([0, 30, 0, 30]), " * 2");
@@ -196,7 +198,7 @@ fn changes_of_costs_count_from_the_last_save() {
 #[test]
 fn changes_of_costs_that_are_asked_for_later() {
     let options = json!({"hints": {"change": false}, "lenses": {"cost": false}, "diagnostics": {"gradCost": false}});
-    let mut client = Client::with(json!({"capabilities": {}, "initializationOptions": options}));
+    let mut client = ScriptedClient::with(json!({"capabilities": {}, "initializationOptions": options}));
     client.open(URI, COSTLY);
     client.diagnostics(URI, 1);
     client.notify("workspace/didChangeConfiguration", json!({"settings": {"hints": {"cost": true}}}));
@@ -217,7 +219,7 @@ fn costs_of_a_program_of_a_folder() {
     let refresh = json!({"refreshSupport": true});
     let folders = json!([{"uri": uri(&folder), "name": "one"}]);
     let workspace = json!({"inlayHint": refresh});
-    let mut client = Client::with(json!({
+    let mut client = ScriptedClient::with(json!({
         "capabilities": {"workspace": workspace},
         "workspaceFolders": folders,
         "initializationOptions": {"hints": {"cost": true}},
@@ -250,10 +252,10 @@ fn costs_of_a_program_of_a_folder() {
 fn hints_and_lenses_are_switched() {
     const PROGRAM: &str =
         "def f(x: [n]f64) -> f64 =\n  let y = x * 2\n  let z = 3.0\n  in sum i: y[i] * z\n\ndo f([1.0])\n";
-    let mut client = Client::start(json!({}));
+    let mut client = ScriptedClient::start(json!({}));
     client.open(URI, PROGRAM);
     client.diagnostics(URI, 1);
-    let shown = |client: &mut Client| {
+    let shown = |client: &mut ScriptedClient| {
         let mut all = Vec::new();
         for hint in client.request("textDocument/inlayHint", everywhere()).as_array().unwrap() {
             all.push(hint["label"].as_str().unwrap().to_owned());
@@ -286,7 +288,7 @@ fn hints_are_put_in_and_explained() {
     for encoding in ["utf-8", "utf-16"] {
         let general = json!({"positionEncodings": [encoding]});
         let markdown = json!({"hover": {"contentFormat": ["markdown"]}});
-        let mut client = Client::start(json!({"general": general, "textDocument": markdown}));
+        let mut client = ScriptedClient::start(json!({"general": general, "textDocument": markdown}));
         client.open(URI, "def f(𝛼: [n]f64) -> f64 = sum i: 𝛼[i]\n");
         let hint = client.request("textDocument/inlayHint", everywhere())[0].take();
         let at = if encoding == "utf-8" { 34 } else { 32 };
@@ -303,7 +305,7 @@ fn hints_are_put_in_and_explained() {
 fn the_client_is_told_to_ask_again() {
     let refresh = json!({"refreshSupport": true});
     let workspace = json!({"inlayHint": refresh, "codeLens": refresh, "semanticTokens": refresh});
-    let mut client = Client::start(json!({"workspace": workspace}));
+    let mut client = ScriptedClient::start(json!({"workspace": workspace}));
     client.open(URI, COSTLY);
     // The costs are computed.
     client.asks("workspace/inlayHint/refresh");
@@ -326,7 +328,7 @@ fn pulled_diagnostics_follow_imports() {
     let refresh = json!({"diagnostics": {"refreshSupport": true}});
     let capabilities = json!({"workspace": refresh, "textDocument": {"diagnostic": {}}});
     let options = json!({"hints": {"change": false}, "lenses": {"cost": false}, "diagnostics": {"gradCost": false}});
-    let mut client = Client::with(json!({"capabilities": capabilities, "initializationOptions": options}));
+    let mut client = ScriptedClient::with(json!({"capabilities": capabilities, "initializationOptions": options}));
     let folder = std::env::temp_dir().join(format!("iverson-pulled-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
     std::fs::write(folder.join("part.iv"), "def part(x: f64) = x\n").unwrap();
@@ -344,7 +346,7 @@ fn what_is_wrong_has_related_places() {
     let related = json!({"publishDiagnostics": {"relatedInformation": true}});
     for encoding in ["utf-8", "utf-16"] {
         let general = json!({"positionEncodings": [encoding]});
-        let mut client = Client::start(json!({"general": general, "textDocument": related}));
+        let mut client = ScriptedClient::start(json!({"general": general, "textDocument": related}));
         client.open(URI, "def 𝛼(x: f64) = x\ndef g(x: f64) = x\ndef 𝛼(x: f64) = x\n");
         let found = client.diagnostics(URI, 1);
         let place = &found[0]["relatedInformation"][0]["location"];
@@ -358,7 +360,7 @@ fn what_is_wrong_has_related_places() {
 /// Counting costs takes a while: an edit and a cancellation overtake the request.
 #[test]
 fn long_requests_are_cancelled_and_refused() {
-    let mut client = Client::start(json!({}));
+    let mut client = ScriptedClient::start(json!({}));
     let programs = [
         ("untitled:gmm", "jacobian", include_str!("../../../examples/gradbench/gmm.iv")),
         ("untitled:ode", "gradient", include_str!("../../../examples/gradbench/ode.iv")),
@@ -369,7 +371,7 @@ fn long_requests_are_cancelled_and_refused() {
         client.diagnostics(uri, 1);
     }
     // The request has begun when later requests are answered, because they do not wait for it.
-    let begin = |client: &mut Client, (uri, def, _): (&str, &str, &str)| {
+    let begin = |client: &mut ScriptedClient, (uri, def, _): (&str, &str, &str)| {
         let id = client.begin("iverson/view", json!({"uri": uri, "def": def, "stage": "cost"}));
         let place = json!({"textDocument": {"uri": uri}, "position": {"line": 5, "character": 3}});
         for request in ["textDocument/foldingRange", "textDocument/completion"] {

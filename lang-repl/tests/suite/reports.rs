@@ -29,9 +29,9 @@ fn golden(name: &str) -> Map<String, Value> {
 struct ReportTolerance(f64, f64);
 
 /// The tolerances of individual reports, and the default.
-struct Tolerances(Map<String, Value>);
+struct ReportTolerances(Map<String, Value>);
 
-impl Tolerances {
+impl ReportTolerances {
     fn of(&self, key: &str) -> ReportTolerance {
         let found = self.0.get(key).unwrap_or(&self.0["*"]);
         assert!(found["why"].as_str().is_some_and(|why| !why.is_empty()), "the tolerance of {key} has no reason");
@@ -80,7 +80,7 @@ fn shown(report: &Value, backend: &str) -> Value {
 fn reports_have_their_independent_values() {
     let reports = golden("reports.json");
     let all = golden("tolerances.json");
-    let tolerances = Tolerances(all["reports"].as_object().unwrap().clone());
+    let tolerances = ReportTolerances(all["reports"].as_object().unwrap().clone());
     let stray: Vec<_> = tolerances.0.keys().filter(|key| *key != "*" && !reports.contains_key(*key)).collect();
     assert!(stray.is_empty(), "tolerances of no report: {stray:?}");
 

@@ -22,7 +22,7 @@ use super::form_laws::{FUEL, LawChecker, LawPoint, LawResult, broken};
 use super::forms::{EvaluatorFunctions, FormProvider};
 
 /// The costs of definitions and of their derivatives.
-pub struct DefinitionCosts<'m> {
+pub struct EvaluatedFormulas<'m> {
     middle: &'m dyn FormProvider,
     known: RefCell<HashMap<Arc<FunctionKey>, Option<CostedCallee>>>,
 }
@@ -116,7 +116,7 @@ impl LawChecker<'_> {
     }
 }
 
-impl<'m> DefinitionCosts<'m> {
+impl<'m> EvaluatedFormulas<'m> {
     /// Returns the cost formulas of these definitions.
     #[must_use]
     pub fn new(middle: &'m dyn FormProvider) -> Self {

@@ -163,7 +163,7 @@ pub struct LawChecker<'m> {
     /// A run of the engine that differs from the evaluator's.
     pub(super) engine: RefCell<Option<BrokenLaw>>,
     /// The cost formulas.
-    pub(super) formulas: super::cost_formulas::DefinitionCosts<'m>,
+    pub(super) formulas: super::cost_formulas::EvaluatedFormulas<'m>,
     /// The record of cost checks at this point.
     pub(super) seen: RefCell<super::cost_formulas::CostCheckRecord>,
     /// Whether cost formulas are compared.
@@ -207,7 +207,7 @@ impl<'m> LawChecker<'m> {
             roundings,
             loose,
             engine: RefCell::default(),
-            formulas: super::cost_formulas::DefinitionCosts::new(middle),
+            formulas: super::cost_formulas::EvaluatedFormulas::new(middle),
             seen: RefCell::default(),
             costs: true,
             tally: LawCounts::default(),

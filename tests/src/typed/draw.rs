@@ -40,7 +40,7 @@ pub(super) enum ParameterRole {
 
 /// A definition that may be called.
 #[derive(Clone, Debug)]
-pub(super) struct Def {
+pub(super) struct GeneratedDef {
     pub(super) name: String,
     pub(super) types: Vec<(&'static str, DrawnClass)>,
     pub(super) sizes: Vec<String>,
@@ -60,7 +60,7 @@ pub(super) struct DrawnSumType {
 pub(super) struct TypedGenerator<'r> {
     pub(super) random: &'r mut Random,
     pub(super) datas: Vec<DrawnSumType>,
-    pub(super) defs: Vec<Def>,
+    pub(super) defs: Vec<GeneratedDef>,
     pub(super) globals: Vec<(String, DrawnType)>,
     pub(super) scope: Vec<Var>,
     pub(super) next: u32,
@@ -481,7 +481,7 @@ impl TypedGenerator<'_> {
         self.call_of(&def, t, depth)
     }
 
-    pub(super) fn call_of(&mut self, def: &Def, t: &DrawnType, depth: u32) -> Option<String> {
+    pub(super) fn call_of(&mut self, def: &GeneratedDef, t: &DrawnType, depth: u32) -> Option<String> {
         if self.mult.saturating_mul(def.cost) > MAX_COST {
             return None;
         }

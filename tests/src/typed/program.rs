@@ -2,18 +2,18 @@
 //! each definition, and items that are checked but not run.
 
 use super::checker_traps;
-use super::draw::{Def, DrawnSumType, ParameterRole, TypedGenerator, VariableKind};
+use super::draw::{DrawnSumType, GeneratedDef, ParameterRole, TypedGenerator, VariableKind};
 use super::types::{DrawnClass, DrawnType, bound, named, number};
 use crate::random::Random;
 
 /// Returns prelude functions that drawn programs call, with type parameters, sizes, parameters and
 /// result.
-fn library() -> Vec<Def> {
+fn library() -> Vec<GeneratedDef> {
     let a = |class| DrawnType::Param("a", class);
     let (n, m, k) = (named("n"), named("m"), named("k"));
     let any = || a(DrawnClass::Any);
     let num = || a(DrawnClass::Num);
-    let def = |name: &str, class: DrawnClass, sizes: &[&str], params: Vec<DrawnType>, result: DrawnType| Def {
+    let def = |name: &str, class: DrawnClass, sizes: &[&str], params: Vec<DrawnType>, result: DrawnType| GeneratedDef {
         name: name.to_owned(),
         types: vec![("a", class)],
         sizes: sizes.iter().map(ToString::to_string).collect(),
@@ -84,7 +84,7 @@ impl TypedGenerator<'_> {
             let item = self.def(k);
             items.push(item);
         }
-        let defs: Vec<Def> = self.defs.iter().skip(own).cloned().collect();
+        let defs: Vec<GeneratedDef> = self.defs.iter().skip(own).cloned().collect();
         let mut calls = Vec::new();
         for (k, def) in defs.iter().enumerate() {
             if let Some(item) = self.root_call(def, k) {
@@ -173,7 +173,7 @@ impl TypedGenerator<'_> {
         let kind = self.number_below(10);
         let alone = kind != 0 && kind != 1 && self.one_in(2);
         let name = format!("{}{number_of}", if alone { "s" } else { "f" });
-        let mut def = Def {
+        let mut def = GeneratedDef {
             name: name.clone(),
             types: Vec::new(),
             sizes: Vec::new(),
@@ -324,7 +324,7 @@ impl TypedGenerator<'_> {
     }
 
     /// Draws a body whose result has an extent known only at run time.
-    fn filtered(&mut self, def: &mut Def) -> String {
+    fn filtered(&mut self, def: &mut GeneratedDef) -> String {
         let elem = self.element(1);
         let n = self.size();
         def.result = DrawnType::arr(n.clone(), elem.clone());
@@ -338,7 +338,7 @@ impl TypedGenerator<'_> {
     }
 
     /// Draws a call of a definition with closed arguments.
-    fn root_call(&mut self, def: &Def, k: usize) -> Option<String> {
+    fn root_call(&mut self, def: &GeneratedDef, k: usize) -> Option<String> {
         self.scope.clear();
         self.cost = 0;
         self.mult = 1;

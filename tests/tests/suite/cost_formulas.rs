@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 use iverson_tests::golden;
 use iverson_tests::middle::call_inputs::CallInputs;
-use iverson_tests::middle::cost_formulas::{CostedRun, DefinitionCosts, has_symbols};
+use iverson_tests::middle::cost_formulas::{CostedRun, EvaluatedFormulas, has_symbols};
 use iverson_tests::middle::form_laws::{BrokenLaw, FUEL};
 use iverson_tests::middle::forms::SessionForms;
 use iverson_tests::middle::interpreter_oracle::types;
@@ -216,7 +216,7 @@ fn is_untold(ssa: &SsaFunction) -> bool {
 
 struct Comparison<'m> {
     forms: &'m SessionForms<'m>,
-    formulas: DefinitionCosts<'m>,
+    formulas: EvaluatedFormulas<'m>,
     random: Random,
     /// The number of larger sizes for a definition.
     many: u64,
@@ -236,7 +236,7 @@ impl<'m> Comparison<'m> {
     fn new(forms: &'m SessionForms<'m>, many: u64) -> Self {
         Self {
             forms,
-            formulas: DefinitionCosts::new(forms),
+            formulas: EvaluatedFormulas::new(forms),
             random: Random::new(seed()),
             many,
             wanted: |_| true,

@@ -79,7 +79,7 @@ const SLIPS: &[(&str, &str)] = &[
     ("def f(x: [n]f64) -> [n]f64 = map(lambda t: t^2, x)", "def f(x: [n]f64) -> [n]f64 = map(\\t: t^2, x)"),
     (
         "def f(x: f64) -> f64 = if x > 0 then x",
-        "def f(x: f64) -> f64 = if x > 0 then x else error(\"not written yet\")",
+        "def f(x: f64) -> f64 = if x > 0 then x else error(\"not implemented\")",
     ),
     ("def f(x: [n]f64, k: f64) -> f64 = x[k]", "def f(x: [n]f64, k: f64) -> f64 = x[i64(k)]"),
     ("def f(x: [n + 1]f64) -> f64 = x[-1]", "def f(x: [n + 1]f64) -> f64 = x[n]"),

@@ -146,14 +146,14 @@ fn part_of(
     varies.part(&format!("{}{rest}", name.strip_suffix("_adj")?)).map(second)
 }
 
-struct Program<'s> {
+struct OperatorProgram<'s> {
     session: &'s Session,
     scratch: &'s RefCell<Session>,
     item: &'s ItemRef,
     body: &'s TypedBody,
 }
 
-impl Program<'_> {
+impl OperatorProgram<'_> {
     /// Evaluates the program with this `main`.
     fn evaluated(&self, main: &str) -> Result<Vec<f64>, String> {
         let mut session = self.scratch.borrow_mut();
@@ -297,7 +297,7 @@ fn names(session: &Session, body: &TypedBody, node: TypedId) -> Vec<String> {
     }
 }
 
-fn of_operators(program: &Program<'_>, tally: &mut OperatorCounts) {
+fn of_operators(program: &OperatorProgram<'_>, tally: &mut OperatorCounts) {
     let (session, item, body) = (program.session, program.item, program.body);
     for (node, of) in body.nodes.iter() {
         let Some((operator, wrt)) = operator(body, node) else { continue };
@@ -384,7 +384,7 @@ fn of_operators(program: &Program<'_>, tally: &mut OperatorCounts) {
     }
 }
 
-fn of_parameters(program: &Program<'_>, tally: &mut OperatorCounts) {
+fn of_parameters(program: &OperatorProgram<'_>, tally: &mut OperatorCounts) {
     let (session, item, body) = (program.session, program.item, program.body);
     let Some(signature) = session.signature(&item.global) else { return };
     for (k, (name, ty)) in signature.params.iter().enumerate() {
@@ -432,7 +432,7 @@ fn as_the_interpreter_has_them() {
     let mut tally = OperatorCounts::default();
     for item in session.items("own.iv").iter().filter(|i| i.kind == ItemKind::Def) {
         let Some(checked) = session.checked_item(item) else { continue };
-        let program = Program { session: &session, scratch: &scratch, item, body: &checked.body };
+        let program = OperatorProgram { session: &session, scratch: &scratch, item, body: &checked.body };
         of_operators(&program, &mut tally);
         of_parameters(&program, &mut tally);
     }

@@ -34,14 +34,14 @@ const GOAL_COST: u64 = 100;
 /// A conjunction of facts, added and removed like scopes.
 ///
 /// ```
-/// use lang_sizes::predicate::{Atom, Facts, LocalId, Poly};
+/// use lang_sizes::predicate::{Atom, FactSet, LocalId, Poly};
 /// let local = |k, name: &str| Poly::atom(Atom::Local(LocalId(k), name.into()));
 /// let [i, n] = [local(0, "i"), local(1, "n")];
-/// let mut facts = Facts::new();
+/// let mut facts = FactSet::new();
 /// facts.assume_nonneg(i.clone()); // 0 <= i
-/// facts.assume_nonneg(n.sub(&i).plus(-1)); // i < n
-/// assert!(facts.proves_nonneg(&n.plus(-1)));
-/// assert!(!facts.proves_nonneg(&n.plus(-2)));
+/// facts.assume_nonneg(n.sub(&i).add_constant(-1)); // i < n
+/// assert!(facts.proves_nonneg(&n.add_constant(-1)));
+/// assert!(!facts.proves_nonneg(&n.add_constant(-2)));
 /// ```
 #[derive(Clone, Default, Debug)]
 pub struct FactSet {

@@ -11,7 +11,7 @@ use lang_base::{Code, Diagnostic, Fix, FixPiece, Span};
 const FOREIGN_LAMBDA_WORDS: [&str; 5] = ["lambda", "fn", "fun", "func", "function"];
 
 /// The placeholder for a missing value.
-const MISSING_VALUE: &str = "error(\"not written yet\")";
+const MISSING_VALUE: &str = "error(\"not implemented\")";
 
 /// Returns the fixes for an error.
 pub(super) fn fixes(error: &SyntaxError, builder: &TreeBuilder) -> Vec<Fix> {

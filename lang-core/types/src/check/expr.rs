@@ -577,7 +577,7 @@ impl TypeChecker<'_> {
     /// Adds to the current scope the facts that follow from the condition `p`, or from its negation
     /// if `holds` is false.
     pub(super) fn assume_condition(&mut self, p: TypedId, holds: bool) {
-        use super::scope::{Fact, FactClaim};
+        use super::scope::{FactClaim, ScopeFact};
         match self.nodes[p].kind.clone() {
             Typed::And(items) if holds => items.iter().for_each(|i| self.assume_condition(*i, true)),
             Typed::Or(items) if !holds => items.iter().for_each(|i| self.assume_condition(*i, false)),
@@ -599,7 +599,7 @@ impl TypeChecker<'_> {
                             BinOp::Ne => (a.sub(&b), FactClaim::NonZero),
                             _ => return,
                         };
-                        self.scopes.assume(Fact { poly: p, claim: says, operand_type: of });
+                        self.scopes.assume(ScopeFact { poly: p, claim: says, operand_type: of });
                     }
                     left = right;
                 }

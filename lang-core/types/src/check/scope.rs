@@ -36,7 +36,7 @@ pub(super) enum FactClaim {
 
 /// A fact that holds in a scope.
 #[derive(Clone, Debug)]
-pub(super) struct Fact {
+pub(super) struct ScopeFact {
     pub(super) poly: Poly,
     pub(super) claim: FactClaim,
     /// The type of the compared operands. A literal may become a real later, and for reals `x > 0`
@@ -50,7 +50,7 @@ struct Scope {
     depth: usize,
     kind: ScopeKind,
     /// The fact that holds in this scope.
-    fact: Option<Fact>,
+    fact: Option<ScopeFact>,
 }
 
 /// The scopes of an item.
@@ -74,7 +74,7 @@ impl ScopeTree {
         self.current
     }
 
-    fn push(&mut self, kind: ScopeKind, fact: Option<Fact>) {
+    fn push(&mut self, kind: ScopeKind, fact: Option<ScopeFact>) {
         let depth = self.depth(self.current) + 1;
         self.scopes.push(Scope { parent: self.current, depth, kind, fact });
         self.current = self.scopes.len() - 1;
@@ -101,28 +101,28 @@ impl ScopeTree {
         self.scopes.get(scope).map_or(0, |s| s.depth)
     }
 
-    pub(super) fn fact(&self, scope: usize) -> Option<&Fact> {
+    pub(super) fn fact(&self, scope: usize) -> Option<&ScopeFact> {
         self.scopes.get(scope)?.fact.as_ref()
     }
 
     /// Returns the facts of all scopes.
-    pub(super) fn facts(&self) -> impl Iterator<Item = &Fact> {
+    pub(super) fn facts(&self) -> impl Iterator<Item = &ScopeFact> {
         self.scopes.iter().filter_map(|s| s.fact.as_ref())
     }
 
     /// Adds a fact that holds until the enclosing scope is left.
-    pub(super) fn assume(&mut self, fact: Fact) {
+    pub(super) fn assume(&mut self, fact: ScopeFact) {
         self.push(self.kind(self.current), Some(fact));
     }
 
     /// Adds the fact `p >= 0`.
     pub(super) fn assume_nonneg(&mut self, p: Poly) {
-        self.assume(Fact { poly: p, claim: FactClaim::NonNegative, operand_type: Type::I64 });
+        self.assume(ScopeFact { poly: p, claim: FactClaim::NonNegative, operand_type: Type::I64 });
     }
 
     /// Adds the fact `p == 0`.
     pub(super) fn assume_zero(&mut self, p: Poly) {
-        self.assume(Fact { poly: p, claim: FactClaim::Zero, operand_type: Type::I64 });
+        self.assume(ScopeFact { poly: p, claim: FactClaim::Zero, operand_type: Type::I64 });
     }
 }
 

@@ -21,7 +21,7 @@ use serde_json::{Value, json};
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A client and its server.
-pub(crate) struct Client {
+pub(crate) struct ScriptedClient {
     child: Child,
     input: Option<ChildStdin>,
     received: Receiver<(Instant, Value)>,
@@ -34,7 +34,7 @@ pub(crate) struct Client {
     pub(crate) asked: Vec<(String, Value)>,
 }
 
-impl Client {
+impl ScriptedClient {
     /// Starts a server without sending any message.
     pub(crate) fn bare() -> Self {
         Self::with_environment(&[])
@@ -245,7 +245,7 @@ impl Client {
     }
 }
 
-impl Drop for Client {
+impl Drop for ScriptedClient {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();

@@ -7,7 +7,7 @@ use crate::harness::Dir;
 use crate::harness::screen::{Screen, is_tmux_installed};
 
 /// A step: its description, the keys, and the expected text on the screen.
-struct Step {
+struct SessionStep {
     title: &'static str,
     said: &'static str,
     /// Text, with the names of keys between `<` and `>`.
@@ -18,16 +18,16 @@ struct Step {
     prompts: bool,
 }
 
-const fn step(title: &'static str, said: &'static str, keys: &'static str, shows: &'static str) -> Step {
-    Step { title, said, keys, shows, prompts: true }
+const fn step(title: &'static str, said: &'static str, keys: &'static str, shows: &'static str) -> SessionStep {
+    SessionStep { title, said, keys, shows, prompts: true }
 }
 
 /// Creates a step that ends in the middle of a line.
-const fn typing(title: &'static str, said: &'static str, keys: &'static str, shows: &'static str) -> Step {
-    Step { title, said, keys, shows, prompts: false }
+const fn typing(title: &'static str, said: &'static str, keys: &'static str, shows: &'static str) -> SessionStep {
+    SessionStep { title, said, keys, shows, prompts: false }
 }
 
-const STEPS: &[Step] = &[
+const STEPS: &[SessionStep] = &[
     step("A first value", "The answer to an expression is its type and its value.", "1 + 2<Enter>", "i64 = 3"),
     step(
         "A name",

@@ -1,6 +1,6 @@
-//! **MatrixBlock products.** Multiplies strided blocks by the kernels of `gemm-f32` and `gemm-f64`, for
-//! [`super::matrix_product`]. Both crates are named instead of `gemm`, because `gemm` also compiles
-//! kernels for complex numbers, which Iverson does not have.
+//! **MatrixBlock products.** Multiplies strided blocks by the kernels of `gemm-f32` and `gemm-f64`,
+//! for [`super::matrix_product`]. Both crates are named instead of `gemm`, because `gemm` also
+//! compiles kernels for complex numbers, which Iverson does not have.
 #![allow(unsafe_code, reason = "the kernels take addresses of matrices")]
 
 use gemm_common::Parallelism;

@@ -72,7 +72,7 @@
   (check (eq (face-of "def conv") 'font-lock-keyword-face) "a word of the language is coloured")
   (check (eq (face-of "conv(x: ") 'font-lock-function-name-face) "and a definition's name")
   (check (eq (face-of "sum j") 'font-lock-keyword-face) "and a binder")
-  (check (memq (face-of "--| How") '(font-lock-comment-face font-lock-comment-delimiter-face)) "and a comment")
+  (check (memq (face-of "--| Valid") '(font-lock-comment-face font-lock-comment-delimiter-face)) "and a comment")
   (to "let y = ")
   (indent-line-to 0)
   (indent-for-tab-command)

@@ -453,7 +453,7 @@ async function test(window, again) {
     return colours.size === 1;
   });
   await window.picture("cost");
-  await window.click("where the work is", "where");
+  await window.click("work by location", "location");
   await page.keyboard.press("ArrowDown");
   await until("a line of it stands out in the program too", () => marked("def conv("));
   await window.click("(x, c) in sum", "(y[i]");
@@ -562,10 +562,10 @@ async function test(window, again) {
   fs.rmSync(link);
   await window.command("Iverson: Restart Language Server");
   await until("a server that is not there is told", async () =>
-    (await window.texts(".notification-toast, .notifications-toasts")).some((text) => text.includes("There is no program at")),
+    (await window.texts(".notification-toast, .notifications-toasts")).some((text) => text.includes("but no program exists there")),
   );
   await page
-    .locator(".notification-list-item", { hasText: "There is no program at" })
+    .locator(".notification-list-item", { hasText: "but no program exists there" })
     .locator("a", { hasText: "Open the Settings" })
     .first()
     .click({ timeout: PATIENCE });

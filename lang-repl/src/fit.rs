@@ -9,7 +9,7 @@ mod solve_sizes;
 
 use std::collections::HashMap;
 
-use lang_core::base::{Code, GlobalName, Name, Span};
+use lang_core::base::{Code, GlobalName, Name, Span, counted};
 use lang_core::predicate::{Atom, Poly};
 use lang_core::runtime::Value;
 use lang_core::types::ty::{GenericArg, Scalar, Signature, SizeSource, Type};
@@ -502,8 +502,12 @@ impl<'a> Fitter<'a> {
             if before.found_extent == found {
                 return Ok(());
             }
-            let message =
-                format!("{} is ragged: {what} has {} and {found} elements", access.array_phrase(), before.found_extent);
+            let message = format!(
+                "{} is ragged: {what} has {} and {}",
+                access.array_phrase(),
+                before.found_extent,
+                solve_sizes::elements_phrase(found)
+            );
             let label = format!("{found} here, {} before", before.found_extent);
             return Err(Box::new(self.read.with_place(Problem::new(self.code, message), span, label)));
         }
@@ -596,7 +600,11 @@ impl<'a> Fitter<'a> {
         };
         if found.args.len() != items.len() {
             let (wanted, given) = (found.args.len(), items.len());
-            let message = format!("`{ctor}` takes {wanted} arguments, not {given}, in {}", access.value_phrase());
+            let message = format!(
+                "`{ctor}` takes {}, not {given}, in {}",
+                counted(wanted, "argument", "arguments"),
+                access.value_phrase()
+            );
             return Err(self.literal_error(literal, message, "wrong number of arguments"));
         }
         let mut parts = Vec::new();

@@ -24,6 +24,7 @@ use super::broadcast::JoinOp;
 use super::progress::PollInterval;
 use super::runtime_type::FillScalar;
 use lang_base::Code as ErrorCode;
+use lang_base::counted;
 use lang_base::ensure_sufficient_stack;
 use lang_runtime::code::{LocalFrame, RunnableBody};
 use lang_runtime::dual::primal;
@@ -236,7 +237,8 @@ impl<'i> Interp<'i> {
         match extents.observed.get(depth) {
             Some(seen) if *seen == n => Ok(()),
             Some(seen) => {
-                Err(at.fail(ErrorCode::E0501, format!("a part has {n} elements, but the first part has {seen}")))
+                let found = counted(n, "element", "elements");
+                Err(at.fail(ErrorCode::E0501, format!("a part has {found}, but the first part has {seen}")))
             }
             None => {
                 extents.observed.push(n);

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::Interp;
 use lang_base::Code as ErrorCode;
+use lang_base::counted;
 use lang_resolve::forms::LoadOption;
 use lang_runtime::Value;
 use lang_runtime::code::{LocalFrame, Refusal, RunnableBody};
@@ -60,7 +61,10 @@ impl Interp<'_> {
                 let dims = self.close_type(at, f, &node.ty)?.peel().0;
                 let count = self.memory.element_count(dims.iter().copied()).map_err(|e| at.allocation_failure(&e))?;
                 if dims.is_empty() || count != x.count() {
-                    let message = format!("{} elements do not fit the shape {dims:?}", x.count());
+                    let message = format!(
+                        "an array of {} does not fit the shape {dims:?}",
+                        counted(x.count(), "element", "elements")
+                    );
                     return Err(at.fail(ErrorCode::E0501, message));
                 }
                 Ok(Value::Array(x.view(0, &dims)))

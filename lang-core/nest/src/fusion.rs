@@ -184,7 +184,7 @@ impl NestBuilder {
         for (own, value) in &told {
             let (atom, value) = (own.atom(), poly(value));
             terms = Pred::all(terms.conjuncts().iter().filter(|p| **p != Pred::equal(&own.value(), &value)).cloned());
-            debug_assert!(!value.mentions(&atom), "an index is told by others");
+            debug_assert!(!value.mentions(&atom), "the value of an index depends on the index");
         }
         let at = values.get(..item.rank).unwrap_or_default().to_vec();
         let mut inner = vec![NestNode::Assign(Assignment { var: item.var, at, rhs, accumulate: join })];

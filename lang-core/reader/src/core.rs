@@ -499,7 +499,10 @@ impl CoreResolver {
         };
         let wanted = if let ScalarOp::Scalar(f) = operation { f.arguments().len() } else { 1 };
         if args.len() != wanted {
-            return Err(FormSyntaxError::new(at, format!("`{name}` takes {wanted} arguments, found {}", args.len())));
+            return Err(FormSyntaxError::new(
+                at,
+                format!("`{name}` takes {}, found {}", lang_base::counted(wanted, "argument", "arguments"), args.len()),
+            ));
         }
         let args = match args {
             [a, b] => self.same_typed_pair(a, b)?,

@@ -212,7 +212,11 @@ impl ResolvedLoop {
             LoopResultTree::TripCount => (LoopResult::TripCount, (0, Some(Scalar::I64))),
         };
         if (batch + rank, scalar) != (line.dims.len(), line.scalar) {
-            return wrong(format!("this result has {} indices and type `{}`", batch + rank, scalar_name(scalar)));
+            return wrong(format!(
+                "this result has {} and type `{}`",
+                lang_base::counted(batch + rank, "index", "indices"),
+                scalar_name(scalar)
+            ));
         }
         Ok(Rhs::Loop(self.ssa_loop.clone(), part))
     }
@@ -338,7 +342,11 @@ impl SsaNameResolver {
         let of = self.access(&arg.access, false)?;
         let (rank, scalar) = self.shapes.get(of.var.0 as usize).copied().unwrap_or_default();
         if rank != of.at.len() + stmt.dims.len() || scalar != stmt.scalar {
-            let what = format!("the operand has {} indices and type `{}`", rank - of.at.len(), scalar_name(scalar));
+            let what = format!(
+                "the operand has {} and type `{}`",
+                lang_base::counted(rank - of.at.len(), "index", "indices"),
+                scalar_name(scalar)
+            );
             return Err(FormSyntaxError::new(stmt.at, what));
         }
         Ok(of)

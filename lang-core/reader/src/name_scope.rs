@@ -185,7 +185,11 @@ impl NameScope {
                 Ok((x, form_name(x, name)))
             }
             _ => {
-                let what = format!("`{name}` has no element of type `{}` with {count} indices", scalar.name());
+                let what = format!(
+                    "`{name}` has no element of type `{}` with {}",
+                    scalar.name(),
+                    lang_base::counted(count, "index", "indices")
+                );
                 Err(FormSyntaxError::new(of.at, what))
             }
         }
@@ -256,7 +260,7 @@ impl NameScope {
                 _ => {
                     return Err(FormSyntaxError::new(
                         tree.at,
-                        format!("`{name}` is not a relation with {} indices", at.len()),
+                        format!("`{name}` is not a relation with {}", lang_base::counted(at.len(), "index", "indices")),
                     ));
                 }
             },

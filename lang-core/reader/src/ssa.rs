@@ -329,7 +329,10 @@ impl SsaNameResolver {
         let rank = self.shapes.get(var.0 as usize).map_or(0, |s| s.0);
         let given = tree.indices.len();
         if given > rank || whole && given < rank {
-            return Err(FormSyntaxError::new(tree.at, format!("`{}` has {rank} indices, found {given}", tree.name)));
+            return Err(FormSyntaxError::new(
+                tree.at,
+                format!("`{}` has {}, found {given}", tree.name, lang_base::counted(rank, "index", "indices")),
+            ));
         }
         Ok(TensorAccess { var, at: self.scope.polys(&tree.indices)? })
     }
@@ -399,7 +402,10 @@ impl SsaNameResolver {
                 if below != Some(at.len()) || rank != base.at.len() + at.len() {
                     return Err(FormSyntaxError::new(
                         line.at,
-                        format!("an update with {} indices does not match the rank", at.len()),
+                        format!(
+                            "an update with {} does not match the rank",
+                            lang_base::counted(at.len(), "index", "indices")
+                        ),
                     ));
                 }
                 if [base.var, self.var(&value.name, value.at)?].iter().any(|v| self.scalar(*v) != line.scalar) {
@@ -448,9 +454,10 @@ impl SsaNameResolver {
         };
         match operation {
             Some(operation) if args.len() == wanted => Ok(operation),
-            Some(_) => {
-                Err(FormSyntaxError::new(at, format!("`{name}` takes {wanted} arguments, found {}", args.len())))
-            }
+            Some(_) => Err(FormSyntaxError::new(
+                at,
+                format!("`{name}` takes {}, found {}", lang_base::counted(wanted, "argument", "arguments"), args.len()),
+            )),
             None => Err(FormSyntaxError::new(at, format!("unknown operation `{name}`"))),
         }
     }

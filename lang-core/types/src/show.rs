@@ -128,8 +128,7 @@ fn write_list<T: Display>(f: &mut Formatter<'_>, items: impl Iterator<Item = T>)
 pub(super) fn argument_count(n: usize) -> String {
     match n {
         0 => "no arguments".to_owned(),
-        1 => "1 argument".to_owned(),
-        n => format!("{n} arguments"),
+        n => lang_base::counted(n, "argument", "arguments"),
     }
 }
 

@@ -38,8 +38,7 @@ pub(super) fn with_help(mut problem: Box<Problem>, text: impl Into<String>) -> B
 fn axes_phrase(n: usize) -> String {
     match n {
         0 => "no axis".to_owned(),
-        1 => "1 axis".to_owned(),
-        n => format!("{n} axes"),
+        n => lang_core::base::counted(n, "axis", "axes"),
     }
 }
 

@@ -1,7 +1,7 @@
 //! **Solving of sizes.** Solves the sizes of a signature from the extents of the arguments, as a
 //! call in the language does. Reports extents that do not agree.
 
-use lang_core::base::{Code, Name, Span};
+use lang_core::base::{Code, Name, Span, counted};
 use lang_core::predicate::{Atom, Poly};
 use lang_core::types::ty::Type;
 
@@ -144,5 +144,5 @@ impl FoundAxis {
 }
 
 pub(super) fn elements_phrase(n: i64) -> String {
-    if n == 1 { "1 element".to_owned() } else { format!("{n} elements") }
+    usize::try_from(n).map_or_else(|_| format!("{n} elements"), |n| counted(n, "element", "elements"))
 }

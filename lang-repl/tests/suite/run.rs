@@ -324,7 +324,7 @@ fn arguments_that_do_not_fit() {
                │
                │ Help: write an integer without a point or an exponent
             ───╯
-            [E0600] Error: argument `a` is ragged: axis 1 of argument `a` has 2 and 1 elements
+            [E0600] Error: argument `a` is ragged: axis 1 of argument `a` has 2 and 1 element
                ╭─[ argument a:1:10 ]
                │
              1 │ [[1, 2], [3]]

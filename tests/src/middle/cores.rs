@@ -315,7 +315,7 @@ impl<'r> CoreGenerator<'r> {
     fn check(&mut self, p: Pred, e: &ExprRef) -> ExprRef {
         let what = CheckFailure {
             code: Code::E0502,
-            message: "what is asked".into(),
+            message: "a drawn check".into(),
             item: GlobalName::new("core", "f"),
             node: None,
         };

@@ -244,7 +244,7 @@ fn forms() {
         let x = b.ints(&[1, 2, 3, 4]);
         b.special(TypedForm::Reshape, &[x], vec_of(2, vec_of(2, Type::I64)))
     });
-    check("E0501 4 elements do not fit the shape [3]", |b| {
+    check("E0501 an array of 4 elements does not fit the shape [3]", |b| {
         let x = b.ints(&[1, 2, 3, 4]);
         b.special(TypedForm::Reshape, &[x], vec_of(3, Type::I64))
     });

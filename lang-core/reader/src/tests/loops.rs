@@ -67,7 +67,7 @@ fn loops_that_are_none() {
           }
           X2: f64 = L0.every Y0
           out X2
-          7:3: this result has 1 indices and type `f64`
+          7:3: this result has 1 index and type `f64`
         of
           L0 = loop j0 < n {
             Y0: f64 = given X0[j0]
@@ -88,7 +88,7 @@ fn loops_that_are_none() {
           }
           X2[i0 < n]: f64 = L0.every Y0
           out X2
-          5:5: the operand has 1 indices and type `f64`
+          5:5: the operand has 1 index and type `f64`
         of
           L0 = loop j0 < n {
             Y0: f64 = given X2
@@ -216,7 +216,7 @@ fn loops_that_are_none() {
           X2[i0 < n]: f64 = for i0: X0[i0] with [] = X1
           X3: f64 = X0[0] with [0] = X1
           out X1
-          5:3: an update with 1 indices does not match the rank
+          5:3: an update with 1 index does not match the rank
     "#]]
     .assert_eq(&texts.iter().map(message).collect::<String>());
 }

@@ -113,13 +113,13 @@ fn core_that_is_none() {
             core f[n](x: [n]f64) -> f64 = x[n // 0]
               1:38: division by zero
             core f[n](x: [n]f64) -> f64 = sum i < n: [x[i]] * x[i]
-              1:43: `x` has no element of type `bool` with 1 indices
+              1:43: `x` has no element of type `bool` with 1 index
             core f[n](x: [n]f64) -> f64 = sum i < n: [i < n] + x[i]
               1:50: expected `*` after a bracket, found `+`
             core f[n](x: [n]f64) -> f64 = sum i < n: [R(i)] * x[i]
               1:43: unknown name `R`
             core f[](x: f64) -> f64 = sqrt(x, x)
-              1:27: `sqrt` takes 1 arguments, found 2
+              1:27: `sqrt` takes 1 argument, found 2
             core f[](x: f64) -> f64 = g(x)
               1:27: unknown operation `g`; call a definition as `g[…](…)`
             core f[](x: f64) -> [2]f64 = g[](x)
@@ -238,7 +238,7 @@ fn ssa_that_is_none() {
               X0[i0 < n]: f64 = input x
               X1: f64 = X0
               out X1
-              3:13: `X0` has 1 indices, found 0
+              3:13: `X0` has 1 index, found 0
             ssa f[n](x: [n]f64) -> f64 =
               X0[i0 < n]: f64 = input x
               X1: f64 = sum i1 < n: X0[i0]
@@ -298,7 +298,7 @@ fn ssa_that_is_none() {
               X0[i0 < n]: f64 = input x
               X1: f64 = sum i0 < n: [x[i0] == 0] * X0[i0]
               out X1
-              3:26: `x` has no element of type `i64` with 1 indices
+              3:26: `x` has no element of type `i64` with 1 index
         "#]],
     );
 }

@@ -476,7 +476,11 @@ impl<'a> TypeChecker<'a> {
                     self.report_error(
                         Code::E0201,
                         span,
-                        format!("this relation expects {} indices, {}", dims.len(), found_count(args.len())),
+                        format!(
+                            "this relation expects {}, {}",
+                            lang_base::counted(dims.len(), "index", "indices"),
+                            found_count(args.len())
+                        ),
                     );
                     return self.error_node(span);
                 }

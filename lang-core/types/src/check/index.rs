@@ -169,8 +169,8 @@ impl TypeChecker<'_> {
                 d
             }
             _ => {
-                let noun = if k == 1 { "index" } else { "indices" };
-                Diagnostic::new(Code::E0203, at, format!("this has type `{whole}` and takes at most {k} {noun}"))
+                let most = lang_base::counted(k, "index", "indices");
+                Diagnostic::new(Code::E0203, at, format!("this has type `{whole}` and takes at most {most}"))
             }
         };
         self.report(d);

@@ -276,7 +276,7 @@ pub(super) fn types_differ(metas: &MetaTable, a: &Type, b: &Type) -> bool {
 }
 
 fn axis_count(n: usize) -> String {
-    if n == 1 { "1 axis".into() } else { format!("{n} axes") }
+    lang_base::counted(n, "axis", "axes")
 }
 
 /// Returns help for building an array of this rank from one value.

@@ -119,8 +119,10 @@ pub(super) fn read(text: String, options: &TableOptions) -> Result<DataTable, St
 }
 
 fn ragged_row_error(line: u32, found: usize, wanted: usize, separator: char, text: &str) -> String {
-    let cells = |n: usize| if n == 1 { "1 cell".to_owned() } else { format!("{n} cells") };
-    let mut message = format!("line {line} has {}, but the first line has {wanted}", cells(found));
+    let mut message = format!(
+        "line {line} has {}, but the first line has {wanted}",
+        lang_core::base::counted(found, "cell", "cells")
+    );
     let first = text.lines().next().unwrap_or_default();
     let others = [';', '\t', ','].into_iter().filter(|c| *c != separator);
     if let Some(other) = others.into_iter().find(|c| first.contains(*c)) {

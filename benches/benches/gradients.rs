@@ -19,7 +19,7 @@ use lang_core::base::GlobalName;
 use lang_core::exec::ExecutableCache;
 use lang_core::exec::offload::CompiledEvaluator;
 use lang_core::ir::core::NoCoreForm;
-use lang_core::resolve::forms::Derivative;
+use lang_core::resolve::forms::DerivativeOp;
 use lang_core::runtime::Value;
 use lang_core::session::Session;
 use lang_jit::Jit;
@@ -67,7 +67,7 @@ fn bench_compiled_gradient(bencher: divan::Bencher<'_, '_>, model: &BenchmarkMod
     let session = checked_session(&gradient_models());
     let point = point(&session, model);
     let globals = |_: &GlobalName| None;
-    let outside = |why: &NoCoreForm, _: Option<Derivative>| panic!("{why:?}");
+    let outside = |why: &NoCoreForm, _: Option<DerivativeOp>| panic!("{why:?}");
     let generated = CompiledEvaluator::new(&session, &globals, compiled_programs(), &outside);
     let name = format!("{}_gradient", model.name);
     bencher.bench_local(|| {
@@ -106,7 +106,7 @@ fn from_text_to_the_first_gradient(bencher: divan::Bencher<'_, '_>, k: usize) {
     let name = format!("{}_gradient", SMALL[k].name);
     bencher.bench_local(|| {
         let session = checked_session(&text);
-        let (globals, outside) = (|_: &GlobalName| None, |_: &NoCoreForm, _: Option<Derivative>| {});
+        let (globals, outside) = (|_: &GlobalName| None, |_: &NoCoreForm, _: Option<DerivativeOp>| {});
         let generated = CompiledEvaluator::new(&session, &globals, compiled_programs(), &outside);
         call_definition(&session, Some(&generated), &name, SMALL[k].gradient_sizes, vec![point.clone()])
             .expect("a gradient")

@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use lang_core::base::{GlobalName, ModuleName, Name, Span};
 use lang_core::predicate::LocalId;
-use lang_core::resolve::forms::{Form, LoadOption, PlotOption};
+use lang_core::resolve::forms::{LoadOption, PlotOption, SpecialForm};
 use lang_core::resolve::{LocalKind, NameEnv, PatRes, Res, Resolved, TypeRes, vocabulary};
 use lang_core::session::{ItemRef, Session};
 use lang_core::syntax::ast::{
@@ -417,7 +417,7 @@ impl NameCollector<'_> {
         for arg in args {
             let Some(name) = &arg.name else { continue };
             let derives = matches!(self.resolved.exprs.get(&callee), Some(Res::Derive(_)));
-            let loads = self.resolved.exprs.get(&callee) == Some(&Res::Form(Form::Load));
+            let loads = self.resolved.exprs.get(&callee) == Some(&Res::Form(SpecialForm::Load));
             let option = match loads {
                 true => LoadOption::by_name(&name.name).is_some(),
                 false => PlotOption::by_name(&name.name).is_some(),

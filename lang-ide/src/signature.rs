@@ -3,7 +3,7 @@
 //! Completion uses the expected type of an argument to rank locals.
 
 use lang_core::base::{GlobalName, ModuleName, Name, Span};
-use lang_core::resolve::forms::Derivative;
+use lang_core::resolve::forms::DerivativeOp;
 use lang_core::resolve::{NameEnv, Res, ValueRef, vocabulary};
 use lang_core::session::Session;
 use lang_core::syntax::ast::Expr;
@@ -39,7 +39,7 @@ enum CalledFunction {
     /// A value of a function type, by its name.
     Value(Name, Type),
     /// A derivative, with its definition if that is known.
-    Derivative(Derivative, Name, Option<GlobalName>),
+    Derivative(DerivativeOp, Name, Option<GlobalName>),
 }
 
 /// Returns the signatures of the innermost call around an offset. A word of the language may have
@@ -85,7 +85,7 @@ pub fn signature_help(session: &Session, module: &str, at: u32) -> Vec<Signature
             let params = def.as_ref().and_then(|def| session.signature(def));
             let same = matches!(
                 derivative,
-                Derivative::Grad | Derivative::ValueAndGrad | Derivative::Jacobian | Derivative::Hessian
+                DerivativeOp::Grad | DerivativeOp::ValueAndGrad | DerivativeOp::Jacobian | DerivativeOp::Hessian
             );
             let label = match (params, same) {
                 (Some(signature), true) => {
@@ -212,7 +212,7 @@ fn callee_ending_at(
                 depth == 0
             })?;
             let Some(Token::Name(word)) = open.checked_sub(1).and_then(token) else { return None };
-            let derivative = Derivative::by_name(word)?;
+            let derivative = DerivativeOp::by_name(word)?;
             let (def, of) = match (token(open + 1), token(open + 2), token(open + 3)) {
                 (Some(Token::Name(alias)), Some(Token::Sym(Sym::Dot)), Some(Token::Name(name))) => (
                     view.imported_module(module, alias).and_then(|m| value(&m, name)),

@@ -249,12 +249,12 @@ fn duration_text(seconds: f64) -> String {
 mod tests {
     use super::*;
     use expect_test::expect;
-    use lang_core::resolve::forms::Derivative;
+    use lang_core::resolve::forms::DerivativeOp;
 
     #[test]
     fn lines() {
         let steps = |done, total| WorkProgress { work: WorkKind::Steps, done, total: Some(total) };
-        let passes = |done| WorkProgress { work: WorkKind::Passes(Derivative::Grad), done, total: Some(650) };
+        let passes = |done| WorkProgress { work: WorkKind::Passes(DerivativeOp::Grad), done, total: Some(650) };
         let endless = WorkProgress { work: WorkKind::Loop, done: 3_000_000, total: None };
         let of = |outer: WorkProgress, done, seconds, inner: Option<WorkProgress>| {
             progress_text(&outer, done, Duration::from_millis(seconds), inner.as_ref()) + "\n"

@@ -8,7 +8,7 @@
 use std::fmt::Write as _;
 
 use lang_core::resolve::builtin::Builtin;
-use lang_core::resolve::forms::{Const, Derivative, Form};
+use lang_core::resolve::forms::{Const, DerivativeOp, SpecialForm};
 use lang_core::resolve::scalar_fn::ScalarFn;
 use lang_core::syntax::lexer::{Token, lex};
 use lang_core::syntax::ops::{BinderKind, Scalar};
@@ -83,10 +83,10 @@ fn words() -> Vec<Group> {
     for scalar in Scalar::ALL {
         add("type", scalar.name());
     }
-    for operator in Derivative::ALL {
+    for operator in DerivativeOp::ALL {
         add("derivative", operator.name());
     }
-    for form in Form::ALL {
+    for form in SpecialForm::ALL {
         add("form", form.name());
     }
     for function in ScalarFn::ALL.iter().map(|f| f.name()).chain(Builtin::ALL.iter().map(|b| b.name())) {
@@ -99,7 +99,7 @@ fn words() -> Vec<Group> {
         match token(c) {
             Some(Token::Keyword(word)) => add(reserved(word), &c.to_string()),
             Some(Token::Name(name)) if binder(&name) => add("binder", &c.to_string()),
-            Some(Token::Name(name)) if Derivative::by_name(&name).is_some() => add("derivative", &c.to_string()),
+            Some(Token::Name(name)) if DerivativeOp::by_name(&name).is_some() => add("derivative", &c.to_string()),
             Some(Token::Name(name)) if Const::by_name(&name).is_some() => add("constant", &c.to_string()),
             _ => {}
         }

@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 
 use lang_core::resolve::builtin::Builtin;
-use lang_core::resolve::forms::{Const, Derivative, Form};
+use lang_core::resolve::forms::{Const, DerivativeOp, SpecialForm};
 use lang_core::resolve::scalar_fn::ScalarFn;
 use lang_core::syntax::ast::{
     Expr, IndexRange, IndexVar, Item, Pat, SizeExpr, Subscript, TypeArg, TypeBody, TypeExpr, UpdateTarget, WithUpdate,
@@ -377,8 +377,8 @@ pub fn words() -> Vec<String> {
     words.extend(BinderKind::ALL.iter().map(|b| b.keyword()));
     words.extend(BinOp::ALL.iter().map(|op| op.symbol()).filter(|symbol| !symbol.contains('|')));
     words.extend(Scalar::ALL.iter().map(|s| s.name()));
-    words.extend(Form::ALL.iter().map(|f| f.name()));
-    words.extend(Derivative::ALL.iter().map(|d| d.name()));
+    words.extend(SpecialForm::ALL.iter().map(|f| f.name()));
+    words.extend(DerivativeOp::ALL.iter().map(|d| d.name()));
     words.extend(Const::ALL.iter().map(|c| c.name()));
     words.extend(ScalarFn::ALL.iter().map(|f| f.name()));
     words.extend(Builtin::ALL.iter().map(|b| b.name()));

@@ -13,7 +13,7 @@ use lang_core::exec::ExecutableCache;
 use lang_core::exec::offload::{CompiledEvaluator, OffloadCounts};
 use lang_core::interp::Interp;
 use lang_core::ir::core::NoCoreForm;
-use lang_core::resolve::forms::Derivative;
+use lang_core::resolve::forms::DerivativeOp;
 use lang_core::runtime::print::Layout;
 use lang_core::runtime::{Failure, Host, RunLimits, RuntimeInstance, Value};
 use lang_core::session::{Blame, ItemRef, Session, SessionProgram};
@@ -324,7 +324,7 @@ impl<'s> ModuleRun<'s> {
     ) -> Result<T, Box<Failure>> {
         let program = SessionProgram::new(self.session, &self.values);
         let globals = |name: &GlobalName| self.values.get(name).cloned();
-        let outside = |why: &NoCoreForm, _: Option<Derivative>| {
+        let outside = |why: &NoCoreForm, _: Option<DerivativeOp>| {
             self.ways.into_iter().for_each(|ways| ways.outside.borrow_mut().push(why.clone()));
         };
         let programs = self.ways.map(CompiledEvaluation::programs).unwrap_or_default();

@@ -3,7 +3,7 @@
 //! `<!-- end -->`.
 
 use lang_core::resolve::builtin::Builtin;
-use lang_core::resolve::forms::{Const, Derivative, Form, LoadOption, PlotKind, PlotOption};
+use lang_core::resolve::forms::{Const, DerivativeOp, LoadOption, PlotKind, PlotOption, SpecialForm};
 use lang_core::resolve::scalar_fn::{ScalarDomain, ScalarFn};
 use lang_core::session::PRELUDE;
 use lang_core::syntax::docs::{self, DefinitionDocs, ModuleDocs};
@@ -45,7 +45,7 @@ fn table(name: &str, modules: &[(&str, String)]) -> Option<String> {
             })
             .collect(),
         "constants" => Const::ALL.iter().map(|c| row(c.name(), c.doc())).collect(),
-        "forms" => Form::ALL.iter().map(|f| row(f.name(), f.doc())).collect(),
+        "forms" => SpecialForm::ALL.iter().map(|f| row(f.name(), f.doc())).collect(),
         "plot kinds" => PlotKind::ALL.iter().map(|k| row(k.name(), k.doc())).collect(),
         "plot options" => PlotOption::ALL.iter().map(|o| row(o.name(), o.doc())).collect(),
         "load options" => LoadOption::ALL.iter().map(|o| row(o.name(), o.doc())).collect(),

@@ -168,3 +168,36 @@ pub enum Fact {
     /// The patterns that a `match` does not cover.
     MissingPatterns(Vec<String>),
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn constructors_of_hints_suggest_the_code_that_they_print() {
+        let meant = Hint::did_you_mean("softmax");
+        assert_eq!(meant.as_str(), "did you mean `softmax`?");
+        assert_eq!(meant.suggestions(), [Suggestion::Replace("softmax".into())]);
+        let written = Hint::write("x * 2").append(", because a product needs `*`");
+        assert_eq!(written.to_string(), "write `x * 2`, because a product needs `*`");
+        assert_eq!(written.suggestions(), [Suggestion::Replace("x * 2".into())]);
+        assert_eq!(written.without_suggestions(), Hint::from("write `x * 2`, because a product needs `*`"));
+    }
+
+    #[test]
+    fn suggestions_keep_their_order() {
+        let hint = Hint::text("separate the items").suggest(Suggestion::Expect(",")).suggest(Suggestion::Remove);
+        assert_eq!(hint.suggestions(), [Suggestion::Expect(","), Suggestion::Remove]);
+    }
+
+    #[test]
+    fn only_operands_move_with_their_item() {
+        let wrap = |start, end| Suggestion::Wrap {
+            operand: Span::new(start, end),
+            before: "f64(".to_owned(),
+            after: ")".to_owned(),
+        };
+        let hint = Hint::text("convert it").suggest(wrap(3, 5)).suggest(Suggestion::Remove);
+        assert_eq!(hint.shift(10).suggestions(), [wrap(13, 15), Suggestion::Remove]);
+    }
+}

@@ -55,7 +55,7 @@ use lang_runtime::{OffloadProgress, RunContext, Value};
 use lang_sizes::predicate::LocalId;
 pub use memory_plan::MemoryPlan;
 use native::KernelBackend;
-pub(crate) use scalar_fast_path::{ScalarFunctionCache as KnownScalars, ScalarRoutine};
+pub(crate) use scalar_fast_path::{ScalarFunctionCache, ScalarRoutine};
 pub use tensor::Tensor;
 
 /// The environment of a run, beside its arguments.

@@ -13,14 +13,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::reflect::{self, BodyQueries, ReflectError, ReflectedRequest};
-use crate::{ExecutableCache, KnownScalars, Machine, RunEnvironment, RunError, Tensor, marshal};
+use crate::{ExecutableCache, Machine, RunEnvironment, RunError, ScalarFunctionCache, Tensor, marshal};
 use lang_base::GlobalName;
 use lang_ir::core::{FunctionKey, NoCoreForm, NoCoreFormReason, TypeLeaf};
 use lang_ir::flat::InputSource;
 use lang_ir::runtime_request::{ItemBody, RequestSite, RuntimeRequest};
 use lang_ir::ssa::SsaFunction;
 use lang_middle::pipeline::CalleeForms;
-use lang_resolve::forms::Derivative;
+use lang_resolve::forms::DerivativeOp;
 use lang_runtime::memory::AllocationError;
 use lang_runtime::{OffloadEvaluator, OffloadOutcome, OffloadRequest, RunContext, Value};
 use lang_sizes::predicate::{Atom, LocalId, Poly};
@@ -36,7 +36,7 @@ pub type GlobalLookup<'g> = &'g dyn Fn(&GlobalName) -> Option<Value>;
 
 /// A callback that reports a construct left to the interpreter. The second argument is the
 /// operator, if it is a derivative.
-pub type UnsupportedReport<'g> = &'g dyn Fn(&NoCoreForm, Option<Derivative>);
+pub type UnsupportedReport<'g> = &'g dyn Fn(&NoCoreForm, Option<DerivativeOp>);
 
 /// Memoised facts about expressions of bodies.
 type ExpressionMemo<T> = RefCell<HashMap<(ItemBody, TypedId), Arc<[T]>>>;
@@ -48,7 +48,7 @@ pub struct CompiledEvaluator<'g> {
     report: UnsupportedReport<'g>,
     lowered: RefCell<HashMap<RuntimeRequest, Option<Arc<SsaFunction>>>>,
     programs: ExecutableCache,
-    scalar_cache: KnownScalars,
+    scalar_cache: ScalarFunctionCache,
     free_locals: ExpressionMemo<LocalId>,
     mentioned_globals: ExpressionMemo<(GlobalName, Type)>,
     counts: Cell<OffloadCounts>,
@@ -110,7 +110,7 @@ impl<'g> CompiledEvaluator<'g> {
             report: outside,
             lowered: RefCell::default(),
             programs,
-            scalar_cache: KnownScalars::default(),
+            scalar_cache: ScalarFunctionCache::default(),
             free_locals: RefCell::default(),
             mentioned_globals: RefCell::default(),
             counts: Cell::default(),
@@ -149,7 +149,7 @@ impl<'g> CompiledEvaluator<'g> {
 
     /// Returns the function of an applied operator or expression, lowered at most once. Returns
     /// `None` if it has no form or the run has too many functions.
-    fn function(&self, applied: &RuntimeRequest, operator: Option<Derivative>) -> Option<Arc<SsaFunction>> {
+    fn function(&self, applied: &RuntimeRequest, operator: Option<DerivativeOp>) -> Option<Arc<SsaFunction>> {
         if let Some(known) = self.lowered.borrow().get(applied) {
             return known.clone();
         }

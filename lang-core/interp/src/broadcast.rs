@@ -299,7 +299,7 @@ impl Interp<'_> {
 
     #[inline(never)]
     fn compare_lifted(&mut self, at: FailureSite<'_>, op: BinOp, x: &Value, y: &Value) -> InterpResult {
-        const NONE: (Code, &str) = (Code::E0510, "internal error: the operator is not a comparison");
+        const NONE: (Code, &str) = (Code::E0517, "internal error: the operator is not a comparison");
         if may_hold_dual(x) || may_hold_dual(y) {
             return self
                 .zip_generic(at, (x, y), Scalar::Bool, &mut |this, x, y| this.compare(at, op, primal(x), primal(y)));
@@ -362,7 +362,7 @@ impl Interp<'_> {
                         at,
                         ($x, y),
                         |a, b| Some(f(a, b)),
-                        (Code::E0510, "internal error: the scalar function has no value"),
+                        (Code::E0517, "internal error: the scalar function has no value"),
                     ),
                     _ => Ok(None),
                 }

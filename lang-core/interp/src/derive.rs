@@ -20,7 +20,7 @@ use super::broadcast::scalar_kind;
 use super::dual::one_or_zero_like;
 use super::flatten::{Coordinates, NonRealPolicy};
 use lang_base::ensure_sufficient_stack;
-use lang_resolve::forms::Derivative;
+use lang_resolve::forms::DerivativeOp;
 use lang_runtime::Value;
 use lang_runtime::array::{Array, Store};
 use lang_runtime::code::{LocalFrame, RunnableBody};
@@ -80,7 +80,7 @@ impl<'i> Interp<'i> {
         c: &Arc<RunnableBody>,
         f: &mut LocalFrame,
         node: TypedId,
-        operator: Derivative,
+        operator: DerivativeOp,
         wrt: Option<&[u32]>,
         args: &[TypedId],
     ) -> InterpResult {
@@ -114,7 +114,7 @@ impl<'i> Interp<'i> {
         d: &DerivedFunction,
         mut args: Vec<Value>,
     ) -> InterpResult {
-        use Derivative::{Grad, Hessian, Hvp, Jacobian, Jvp, Jvp2, ValueAndGrad, Vjp, Vjp2};
+        use DerivativeOp::{Grad, Hessian, Hvp, Jacobian, Jvp, Jvp2, ValueAndGrad, Vjp, Vjp2};
         if let Some(value) = self.try_offload(at, &OffloadRequest::Operator(d, &args))? {
             return Ok(value);
         }
@@ -228,7 +228,7 @@ impl<'i> Interp<'i> {
     fn for_each_column(
         &mut self,
         at: FailureSite<'_>,
-        operator: Derivative,
+        operator: DerivativeOp,
         f: DifferentiatedFn<'_, 'i>,
         point: EvaluationPoint<'_>,
         column: ColumnCallback<'_, 'i>,
@@ -249,7 +249,7 @@ impl<'i> Interp<'i> {
     fn run_columns(
         &mut self,
         at: FailureSite<'_>,
-        (operator, n): (Derivative, usize),
+        (operator, n): (DerivativeOp, usize),
         f: DifferentiatedFn<'_, 'i>,
         point: EvaluationPoint<'_>,
         column: ColumnCallback<'_, 'i>,
@@ -262,7 +262,8 @@ impl<'i> Interp<'i> {
             // The first run prints the values of `dbg`; the others would repeat them.
             let quiet = usize::from(i > 0);
             self.dbg_suppressions += quiet;
-            let (reverse, depth) = (matches!(operator, Derivative::Grad | Derivative::Vjp), self.reverse_runs.len());
+            let (reverse, depth) =
+                (matches!(operator, DerivativeOp::Grad | DerivativeOp::Vjp), self.reverse_runs.len());
             if reverse {
                 self.start_linearity_watch(e);
             }
@@ -322,7 +323,7 @@ impl<'i> Interp<'i> {
         point: EvaluationPoint<'_>,
     ) -> InterpResult<(Value, Value)> {
         let mut partials = Coordinates::default();
-        let value = self.for_each_column(at, Derivative::Grad, f, point, &mut |this, _, y, e| {
+        let value = self.for_each_column(at, DerivativeOp::Grad, f, point, &mut |this, _, y, e| {
             let partial = primal_and_tangent(y, e).1.cloned().unwrap_or_else(|| one_or_zero_like(y, false));
             this.push_real(at, &mut partials, partial)
         })?;
@@ -341,7 +342,7 @@ impl<'i> Interp<'i> {
         w: &Value,
     ) -> InterpResult<(Value, Value)> {
         let mut cotangents = Coordinates::default();
-        let value = self.for_each_column(at, Derivative::Vjp, f, point, &mut |this, _, y, e| {
+        let value = self.for_each_column(at, DerivativeOp::Vjp, f, point, &mut |this, _, y, e| {
             let weights = this.collect_reals_like(at, y, w)?;
             let tangents = this.collect_reals(at, y)?;
             let tangents: Vec<_> = tangents.values.iter().map(|y| primal_and_tangent(y, e).1.cloned()).collect();
@@ -382,7 +383,7 @@ impl<'i> Interp<'i> {
         point: EvaluationPoint<'_>,
     ) -> InterpResult {
         let mut columns: Vec<Coordinates> = Vec::new();
-        let value = self.for_each_column(at, Derivative::Jacobian, f, point, &mut |this, _, y, e| {
+        let value = self.for_each_column(at, DerivativeOp::Jacobian, f, point, &mut |this, _, y, e| {
             let mut column = this.collect_reals(at, y)?;
             for y in &mut column.values {
                 *y = primal_and_tangent(y, e).1.cloned().unwrap_or_else(|| one_or_zero_like(y, false));

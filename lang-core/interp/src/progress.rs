@@ -9,7 +9,7 @@ use lang_runtime::progress::{WorkKind, WorkProgress};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::Interp;
-use lang_resolve::forms::Derivative;
+use lang_resolve::forms::DerivativeOp;
 use lang_runtime::{Host, OffloadProgress};
 
 /// The number of nested levels of work that are followed.
@@ -89,7 +89,7 @@ impl ProgressTracker<'_> {
         &mut self,
         pace: &PollInterval,
         host: &mut dyn Host,
-        of: Option<Derivative>,
+        of: Option<DerivativeOp>,
         done: OffloadProgress,
     ) {
         let signed = |n: usize| i64::try_from(n).unwrap_or(i64::MAX);

@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use lang_base::{GlobalName, Name};
 use lang_resolve::builtin::Builtin;
-use lang_resolve::forms::Derivative;
+use lang_resolve::forms::DerivativeOp;
 use lang_resolve::scalar_fn::ScalarFn;
 use lang_sizes::predicate::LocalId;
 use lang_types::tree::{TypedBody, TypedId};
@@ -125,7 +125,7 @@ pub struct DerivativeOperator {
     /// The node of the operator.
     pub node: TypedId,
     /// The operator.
-    pub operator: Derivative,
+    pub operator: DerivativeOp,
     /// The positions of the arguments with respect to which it differentiates.
     pub wrt: Arc<[usize]>,
     /// The function.

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 
 use super::builtin::Builtin;
 use super::foreign_calls::{self, SourceArgument};
-use super::forms::{Const, Derivative, Form};
+use super::forms::{Const, DerivativeOp, SpecialForm};
 use super::pass::{AnnotationSite, Resolver, TypeContext};
 use super::resolved::{LocalKind, PatRes, Res};
 use super::scalar_fn::ScalarFn;
@@ -194,7 +194,7 @@ impl<'a> Resolver<'a> {
         let derives = matches!(res, Some(Res::Derive(_) | Res::Error));
         // If the callee takes no named arguments, a label may be an index variable without the word
         // of its binder.
-        let takes_names = matches!(res, Some(Res::Form(Form::Plot | Form::Load)));
+        let takes_names = matches!(res, Some(Res::Form(SpecialForm::Plot | SpecialForm::Load)));
         if !derives && !takes_names && args.iter().any(|a| a.name.is_some()) {
             for arg in args {
                 match (&arg.name, &tree.exprs[arg.value].kind) {
@@ -530,8 +530,8 @@ fn language_meaning(name: &str) -> Option<Res> {
     ScalarFn::by_name(name)
         .map(Res::Scalar)
         .or_else(|| Builtin::by_name(name).map(Res::Builtin))
-        .or_else(|| Form::by_name(name).map(Res::Form))
-        .or_else(|| Derivative::by_name(name).map(Res::Derive))
+        .or_else(|| SpecialForm::by_name(name).map(Res::Form))
+        .or_else(|| DerivativeOp::by_name(name).map(Res::Derive))
         .or_else(|| Const::by_name(name).map(Res::Const))
         .or_else(|| type_items::scalar_by_name(name).filter(|s| *s != Scalar::Bool).map(Res::Convert))
 }

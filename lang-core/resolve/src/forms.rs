@@ -34,7 +34,7 @@ macro_rules! named {
 
 named! {
     /// A special form: call syntax, with a typing rule of its own.
-    Form {
+    SpecialForm {
         Assert "assert" "assert(p, \"text\") is (); it fails with the text if p is false.",
         Error "error" "error(\"text\") has any type and fails with the text.",
         Dbg "dbg" "dbg(e) is e; it also prints e.",
@@ -53,7 +53,7 @@ named! {
 
 named! {
     /// A derivative operator on functions.
-    Derivative {
+    DerivativeOp {
         Grad "grad" "grad(f)(a, b): the gradient of a real-valued f with respect to each argument; grad(f, wrt: a)(a, b): with respect to a only.",
         ValueAndGrad "value_and_grad" "value_and_grad(f)(a, b): the value and the gradient.",
         Jvp "jvp" "jvp(f)((a, b), (da, db)): the tangent of the result.",

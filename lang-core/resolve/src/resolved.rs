@@ -5,7 +5,7 @@
 use std::collections::{BTreeSet, HashMap};
 
 use super::builtin::Builtin;
-use super::forms::{Const, Derivative, Form};
+use super::forms::{Const, DerivativeOp, SpecialForm};
 use super::scalar_fn::ScalarFn;
 use lang_base::{Diagnostic, GlobalName, Name, Span};
 use lang_sizes::predicate::LocalId;
@@ -28,9 +28,9 @@ pub enum Res {
     /// A library function that is not written in Iverson.
     Builtin(Builtin),
     /// A form with a typing rule of its own.
-    Form(Form),
+    Form(SpecialForm),
     /// A derivative operator.
-    Derive(Derivative),
+    Derive(DerivativeOp),
     /// A constant.
     Const(Const),
     /// `f64(x)`: a conversion.

@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 
 use super::builtin::Builtin;
 use super::foreign_calls::{self, ForeignCall};
-use super::forms::{Const, Derivative, Form};
+use super::forms::{Const, DerivativeOp, SpecialForm};
 use super::scalar_fn::ScalarFn;
 use lang_base::{Hint, Name, Suggestion};
 use lang_syntax::ops::Scalar;
@@ -19,8 +19,8 @@ pub(super) fn language_names() -> impl Iterator<Item = &'static str> {
         .iter()
         .map(|f| f.name())
         .chain(Builtin::ALL.iter().map(|b| b.name()))
-        .chain(Form::ALL.iter().map(|f| f.name()))
-        .chain(Derivative::ALL.iter().map(|d| d.name()))
+        .chain(SpecialForm::ALL.iter().map(|f| f.name()))
+        .chain(DerivativeOp::ALL.iter().map(|d| d.name()))
         .chain(Const::ALL.iter().map(|c| c.name()))
         .chain(conversions.into_iter().map(Scalar::name))
         .chain(["true", "false"])

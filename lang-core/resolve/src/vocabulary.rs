@@ -3,7 +3,7 @@
 //! in the modules of the passes that read them.
 
 use super::builtin::Builtin;
-use super::forms::{Const, Derivative, Form};
+use super::forms::{Const, DerivativeOp, SpecialForm};
 use super::scalar_fn::{ScalarDomain, ScalarFn};
 use lang_syntax::ops::{BinderKind, Scalar};
 use lang_syntax::token::Word;
@@ -45,7 +45,7 @@ pub fn all_words() -> impl Iterator<Item = &'static str> {
 /// Returns the names that are neither keywords nor binders.
 fn non_keyword_names() -> impl Iterator<Item = &'static str> {
     let functions = ScalarFn::ALL.iter().map(|f| f.name()).chain(Builtin::ALL.iter().map(|b| b.name()));
-    let forms = Form::ALL.iter().map(|f| f.name()).chain(Derivative::ALL.iter().map(|d| d.name()));
+    let forms = SpecialForm::ALL.iter().map(|f| f.name()).chain(DerivativeOp::ALL.iter().map(|d| d.name()));
     functions.chain(forms).chain(Const::ALL.iter().map(|c| c.name())).chain(Scalar::ALL.iter().map(|s| s.name()))
 }
 
@@ -75,9 +75,9 @@ pub fn describe(word: &str) -> Vec<WordDoc> {
         partials: f.arguments().iter().filter_map(|x| Some((x.name, x.partial?))).collect(),
     }));
     found.extend(Builtin::by_name(word).map(|b| word_doc("builtin function", (b.signature(), b.doc()))));
-    found.extend(Form::by_name(word).map(|f| word_doc("form", (usage_prefix(f.doc(), ")"), f.doc()))));
+    found.extend(SpecialForm::by_name(word).map(|f| word_doc("form", (usage_prefix(f.doc(), ")"), f.doc()))));
     found.extend(
-        Derivative::by_name(word).map(|d| word_doc("derivative operator", (usage_prefix(d.doc(), "):"), d.doc()))),
+        DerivativeOp::by_name(word).map(|d| word_doc("derivative operator", (usage_prefix(d.doc(), "):"), d.doc()))),
     );
     found.extend(Const::by_name(word).map(|c| word_doc("constant", (c.name(), c.doc()))));
     let scalar = Scalar::ALL.into_iter().find(|s| s.name() == word);

@@ -6,14 +6,14 @@ use std::sync::Arc;
 use super::code::{LocalFrame, RunnableBody};
 use super::value::Components;
 use super::{RuntimeType, Value};
-use lang_resolve::forms::Derivative;
+use lang_resolve::forms::DerivativeOp;
 use lang_sizes::predicate::{Atom, LocalId, Poly};
 use lang_types::tree::TypedId;
 
 /// A derivative operator applied to a function, ready to be called.
 pub struct DerivedFunction {
     /// The derivative operator.
-    pub operator: Derivative,
+    pub operator: DerivativeOp,
     /// The positions of the arguments to differentiate by.
     pub wrt: Arc<[usize]>,
     /// The number of arguments of the function.
@@ -45,7 +45,7 @@ impl DerivedFunction {
 
     /// Returns the operator.
     #[must_use]
-    pub fn operator(&self) -> Derivative {
+    pub fn operator(&self) -> DerivativeOp {
         self.operator
     }
 

@@ -103,7 +103,7 @@ impl FailureSite<'_> {
     /// Returns the failure for a tree that the checker would not produce. No program reaches it. It
     /// is a failure rather than a panic so that a defect in the checker cannot crash an editor.
     pub fn internal_error(self, what: &str) -> Box<Failure> {
-        let mut failure = self.fail(Code::E0510, format!("internal error: {what}"));
+        let mut failure = self.fail(Code::E0517, format!("internal error: {what}"));
         failure.help = Some("this is a bug in Iverson; please report it".to_owned());
         failure
     }

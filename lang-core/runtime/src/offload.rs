@@ -8,7 +8,7 @@ use super::Value;
 use super::code::{LocalFrame, RunnableBody};
 use super::derived::DerivedFunction;
 use super::memory::{AllocationError, MemoryAccount};
-use lang_resolve::forms::Derivative;
+use lang_resolve::forms::DerivativeOp;
 use lang_sizes::predicate::LocalId;
 use lang_types::tree::TypedId;
 
@@ -72,10 +72,10 @@ impl OffloadRequest<'_> {
     /// Returns the operator of a derivative, or `None` for an expression. `eval_deriv` is a
     /// Jacobian.
     #[must_use]
-    pub fn operator(&self) -> Option<Derivative> {
+    pub fn operator(&self) -> Option<DerivativeOp> {
         match self {
             Self::Operator(derived, _) => Some(derived.operator()),
-            Self::Deriv { .. } => Some(Derivative::Jacobian),
+            Self::Deriv { .. } => Some(DerivativeOp::Jacobian),
             Self::Expression { .. } => None,
         }
     }

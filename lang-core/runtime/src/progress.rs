@@ -1,6 +1,6 @@
 //! **Progress reports** as values: the kind of counted work and the number of finished units.
 
-use lang_resolve::forms::Derivative;
+use lang_resolve::forms::DerivativeOp;
 
 /// The kind of counted work.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -10,9 +10,9 @@ pub enum WorkKind {
     /// The steps of a `loop`, whose total is unknown.
     Loop,
     /// The passes of a derivative operator, one for each real of the argument.
-    Passes(Derivative),
+    Passes(DerivativeOp),
     /// The statements of an offloaded derivative, or of an offloaded expression (`None`).
-    Statements(Option<Derivative>),
+    Statements(Option<DerivativeOp>),
 }
 
 /// The progress of one piece of work.

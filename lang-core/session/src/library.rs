@@ -7,7 +7,7 @@ use lang_resolve::partials;
 pub const PRELUDE: &str = "";
 
 /// The modules that are files, with their texts; the prelude is the first.
-pub const LIBRARY: &[(&str, &str)] = &[
+pub static LIBRARY: &[(&str, &str)] = &[
     (PRELUDE, include_str!("../../../std/prelude.iv")),
     ("linalg", include_str!("../../../std/linalg.iv")),
     ("nn", include_str!("../../../std/nn.iv")),

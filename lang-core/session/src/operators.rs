@@ -29,7 +29,7 @@ use lang_middle::ad::real_outputs;
 use lang_middle::cost::CostFormulas;
 use lang_middle::norm::ElabQueries as _;
 use lang_middle::pipeline::CalleeForms as _;
-use lang_resolve::forms::Derivative as Operator;
+use lang_resolve::forms::DerivativeOp as Operator;
 use lang_sizes::predicate::{Atom, Poly};
 use lang_source::{ExpressionContext, ShownDerivative, ValuePart, callee_at_f64, entries};
 use lang_types::check::tangent_type;

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use super::ty::{Scalar, Type};
 use lang_base::{Arena, GlobalName, Idx, Name, RealConst, Span};
 use lang_resolve::builtin::Builtin;
-use lang_resolve::forms::{Derivative, LoadOption, PlotKind, PlotOption};
+use lang_resolve::forms::{DerivativeOp, LoadOption, PlotKind, PlotOption};
 use lang_resolve::scalar_fn::ScalarFn;
 use lang_sizes::predicate::{LocalId, Poly};
 use lang_syntax::ops::{BinOp, BinderKind};
@@ -293,7 +293,7 @@ pub enum TypedForm {
     Plot(Arc<PlotSpec>),
     /// `grad(f)`, `jvp(f)`, …: the operator applied to a function. The node has a function type.
     /// The list holds the positions of the parameters after `wrt`, if it is written.
-    Derive(Derivative, Option<Vec<u32>>),
+    Derive(DerivativeOp, Option<Vec<u32>>),
     /// `deriv(e, x)` with respect to a local.
     Deriv(LocalId),
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use lang_core::base::{GlobalName, ModuleName, Name, Span};
 use lang_core::resolve::builtin::Builtin;
-use lang_core::resolve::forms::{AXIS_SCALES, Const, Derivative, Form, LoadOption, PlotKind, PlotOption};
+use lang_core::resolve::forms::{AXIS_SCALES, Const, DerivativeOp, LoadOption, PlotKind, PlotOption, SpecialForm};
 use lang_core::resolve::scalar_fn::ScalarFn;
 use lang_core::resolve::{LocalKind, NameEnv, ValueRef};
 use lang_core::session::{LIBRARY, PRELUDE, Session};
@@ -32,7 +32,7 @@ use crate::symbols::{SCATTERED_RANK, match_rank};
 fn language_functions() -> impl Iterator<Item = (&'static str, CompletionKind)> {
     let function = |name| (name, CompletionKind::Function);
     let functions = ScalarFn::ALL.iter().map(|f| f.name()).chain(Builtin::ALL.iter().map(|b| b.name()));
-    let forms = Form::ALL.iter().map(|f| f.name()).chain(Derivative::ALL.iter().map(|d| d.name()));
+    let forms = SpecialForm::ALL.iter().map(|f| f.name()).chain(DerivativeOp::ALL.iter().map(|d| d.name()));
     let conversions = [Scalar::F64, Scalar::F32, Scalar::I64].map(Scalar::name);
     let constants = Const::ALL.iter().map(|c| (c.name(), CompletionKind::Value));
     functions.chain(forms).chain(conversions).map(function).chain(constants)
@@ -381,7 +381,7 @@ impl<'a> CandidateCollector<'a> {
         }
         let Some((at, _, commas)) = call else { return false };
         match callee(*at) {
-            Some(name) if Derivative::by_name(&name).is_some() && *commas > 0 => {
+            Some(name) if DerivativeOp::by_name(&name).is_some() && *commas > 0 => {
                 self.push_if_matching(argument_completion("wrt", "the parameters to differentiate by"));
             }
             Some(name) if name == "plot" && *commas > 0 => {

@@ -14,7 +14,7 @@ mod snippets;
 
 use lang_core::base::Span;
 use lang_core::resolve::LocalKind;
-use lang_core::resolve::forms::Derivative;
+use lang_core::resolve::forms::DerivativeOp;
 use lang_core::session::Session;
 use lang_core::syntax::lexer::Token;
 use lang_core::syntax::token::Sym;
@@ -125,7 +125,7 @@ pub fn complete(session: &Session, module: &str, at: u32) -> Completions {
 #[must_use]
 pub fn is_derivative_operand(session: &Session, module: &str, at: u32) -> bool {
     let of = |place: CompletionContext| match (place.token_before(0), place.token_before(1)) {
-        (Some(Token::Sym(Sym::LParen)), Some(Token::Name(name))) => Derivative::by_name(name).is_some(),
+        (Some(Token::Sym(Sym::LParen)), Some(Token::Name(name))) => DerivativeOp::by_name(name).is_some(),
         _ => false,
     };
     completion_context(session, module, at).is_some_and(of)

@@ -346,7 +346,7 @@ fn document_answers(client: &mut ScriptedClient, version: i64, places: &[[u32; 2
 /// cannot know them.
 fn forget_last_known(old: &mut Value, new: &Value) {
     let [Some(told), Some(fresh)] = [&*old, new].map(|hover| hover["contents"]["value"].as_str()) else { return };
-    if told.contains("as last known, before the mistakes") && told.starts_with(fresh) {
+    if told.contains("last known costs and derivatives, from before the errors") && told.starts_with(fresh) {
         old["contents"]["value"] = fresh.into();
     }
 }

@@ -18,7 +18,7 @@ use lang_core::exec::offload::CompiledEvaluator;
 use lang_core::interp::Interp;
 use lang_core::ir::core::{NoCoreForm, NoCoreFormReason};
 use lang_core::resolve::NameEnv as _;
-use lang_core::resolve::forms::Derivative;
+use lang_core::resolve::forms::DerivativeOp;
 use lang_core::runtime::{Failure, LocalFrame, OperationCounts, RunLimits, RuntimeInstance, Value};
 use lang_core::session::{self, Blame, ItemRef, Session, SessionProgram};
 use lang_core::syntax::split::ItemKind;
@@ -504,7 +504,7 @@ impl Engine {
         let (result, counts) = {
             let program = SessionProgram::new(&self.session, &self.values);
             let globals = |name: &GlobalName| self.values.get(name).cloned();
-            let outside = |why: &NoCoreForm, of: Option<Derivative>| self.report_fallback(why, of.is_some(), here);
+            let outside = |why: &NoCoreForm, of: Option<DerivativeOp>| self.report_fallback(why, of.is_some(), here);
             let generated = CompiledEvaluator::new(&self.session, &globals, self.executables(), &outside);
             let mut host = EngineHost { out: self.out, start_time: self.start_time, engine: self, location: here };
             let mut interp = Interp::new(&program, &mut host, self.limits, &interrupt::STOP_REQUESTED);

@@ -16,11 +16,11 @@ use iverson_tests::run::limits;
 use lang_core::eval::eval_ssa::SsaEvaluator;
 use lang_core::exec::{self, ExecutableCache, RunError, Tensor};
 use lang_core::ir::core::FunctionKey;
-use lang_core::reader::read_ssa;
 use lang_core::runtime::{RunLimits, Value};
 use lang_core::session::Session;
 use lang_core::syntax::ops::Scalar;
 use lang_jit::Jit;
+use lang_reader::read_ssa;
 
 const PROGRAM: &str = "
 def product(a: [n, m]f64, b: [m, k]f64) -> [n, k]f64 = for i, j: sum l: a[i, l] * b[l, j]

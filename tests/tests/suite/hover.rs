@@ -1,5 +1,5 @@
-//! **Hovers** across the papers' programs. Records the markdown of hovers for review, and checks
-//! that the shown derivatives use the program's own names.
+//! **Hovers** across the papers' programs and the examples. Records the markdown of hovers for
+//! review, one file for each program, and checks facts that hold for each of them.
 
 #![allow(
     clippy::expect_used,
@@ -13,21 +13,22 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use expect_test::expect_file;
 use iverson_tests::{golden, literate};
 use lang_core::base::Span;
 use lang_core::session::{ItemRef, Session};
 use lang_core::syntax::split::ItemKind;
 use lang_core::types::tree::{TypedBody, TypedExpr, TypedNode};
 use lang_core::types::ty::Type;
-use lang_ide::hover::{HoverDepth, hover};
+use lang_ide::hover::{Hover, HoverDepth, hover};
 use lang_ide::names::{NameRole, uses};
+
+use crate::snapshot::assert_folder;
 
 /// The papers' programs, by folder.
 const PROGRAMS: &[&str] = &["atl/", "accelerate/", "df/", "pdn/", "zygote/"];
 
 /// The number of expressions for each definition.
-const SOME: usize = 1;
+const EXPRESSIONS_PER_DEFINITION: usize = 1;
 
 /// Returns whether the expression has a derivative to show.
 fn is_operation(node: &TypedNode) -> bool {
@@ -42,6 +43,10 @@ fn is_operation(node: &TypedNode) -> bool {
     is && node.ty == Type::F64
 }
 
+fn contains_span(inner: Span, outer: Span) -> bool {
+    outer.start <= inner.start && inner.end <= outer.end
+}
+
 /// Returns the first accepted position at which the expression with this span is the innermost one.
 fn innermost_position(body: &TypedBody, span: Span, accept: &dyn Fn(u32) -> bool) -> Option<u32> {
     let inner = |at: &u32| {
@@ -54,7 +59,7 @@ fn innermost_position(body: &TypedBody, span: Span, accept: &dyn Fn(u32) -> bool
 
 /// Returns positions in a definition: its name, and the positions at which some of its expressions
 /// are the innermost.
-fn places(session: &Session, item: &ItemRef) -> Vec<u32> {
+fn hover_positions(session: &Session, item: &ItemRef) -> Vec<u32> {
     let Some(checked) = session.checked_item(item) else { return Vec::new() };
     let spans: Vec<Span> = checked.body.nodes.iter().filter(|(_, n)| is_operation(n)).map(|(_, n)| n.span).collect();
     let mut own: Vec<u32> = Vec::new();
@@ -63,14 +68,14 @@ fn places(session: &Session, item: &ItemRef) -> Vec<u32> {
     }
     own.sort_unstable();
     own.dedup();
-    let step = own.len().div_ceil(SOME).max(1);
+    let step = own.len().div_ceil(EXPRESSIONS_PER_DEFINITION).max(1);
     let name = uses(session, item).into_iter().find(|u| u.role == NameRole::Declaration).map(|u| u.span.start);
     name.into_iter().chain(own.into_iter().step_by(step)).collect()
 }
 
 /// Positions in `examples/` and `inside.iv`, each marked by `‸`. They cover loop bodies, top-level
 /// items, derivatives with `let`s of their own, long derivatives, and names that no expression has.
-const EXAMPLES: &[(&str, &str)] = &[
+const MARKED_POSITIONS: &[(&str, &str)] = &[
     ("deconvolution.iv", "x[i + j] ‸* c[j]"),
     ("deconvolution.iv", "steps: c ‸- rate * grad(loss, wrt: c)"),
     ("deconvolution.iv", "  ‸fold c = start"),
@@ -143,51 +148,72 @@ fn examples() -> BTreeMap<String, String> {
 }
 
 #[test]
-fn places_of_examples() {
+fn hovers_at_marked_positions() {
     let mut programs = examples();
     programs.insert("inside.iv".to_owned(), include_str!("inside.iv").to_owned());
     programs.insert("operators.iv".to_owned(), include_str!("operators.iv").to_owned());
     let mut session = Session::new();
     programs.iter().for_each(|(name, text)| session.set_text(name, text));
-    let mut out = String::new();
-    for (name, place) in EXAMPLES {
+    let mut texts = BTreeMap::<String, String>::new();
+    for (name, place) in MARKED_POSITIONS {
         let text = &programs[*name];
         let (before, after) = place.split_once('‸').expect("the place is marked");
         let found = text.find(&format!("{before}{after}")).unwrap_or_else(|| panic!("{name}: {place}"));
         let at = (found + before.len()) as u32;
-        let told = hover(&session, name, at, HoverDepth::Full).map(|told| told.markdown(true));
-        let _ = writeln!(out, "# {name}: {}\n\n{}\n", place.trim(), told.unwrap_or_else(|| "nothing".to_owned()));
+        let shown =
+            hover(&session, name, at, HoverDepth::Full).unwrap_or_else(|| panic!("{name}: no hover at {place}"));
+        assert_facts(&format!("{name}: {place}"), text, &shown);
+        let text = texts.entry(name.replace(".iv", ".md")).or_default();
+        let _ = writeln!(text, "# {}\n\n{}\n", place.trim(), shown.markdown(true));
     }
-    expect_file!["../../golden/hover_examples.md"].assert_eq(&out);
+    assert_folder("hovers/examples", &texts);
 }
 
-fn contains_span(inner: Span, outer: Span) -> bool {
-    outer.start <= inner.start && inner.end <= outer.end
+/// Asserts the facts of each hover with costs or derivatives. `program` is the text of its module.
+fn assert_facts(place: &str, program: &str, shown: &Hover) {
+    let without_spaces = |text: &str| text.split_whitespace().collect::<String>();
+    let labels: Vec<&str> = shown.rows.iter().map(|(label, _)| label.as_str()).collect();
+    assert!(!shown.pending, "{place}: its costs are pending");
+    if let Some(rest) = shown.code.strip_prefix("def ") {
+        // A definition has its signature, its costs in this order, and its adjoint.
+        let name = rest.split(['(', ' ']).next().unwrap_or_default();
+        assert!(program.contains(&format!("def {name}")), "{place}: {name} is not a definition of the program");
+        if !shown.adjoint.is_empty() {
+            assert_eq!(labels, ["work", "forward", "adjoint", "certificate"], "{place}");
+            assert!(shown.adjoint.starts_with(&format!("def {name}_adj(")), "{place}:\n{}", shown.adjoint);
+        }
+    } else if let Some((code, _)) = shown.code.rsplit_once(" : ") {
+        // An expression has the text of the program, or its beginning.
+        let code = without_spaces(code.trim_end_matches('…'));
+        assert!(without_spaces(program).contains(&code), "{place}: {code} is not in the program");
+    }
 }
 
 #[test]
-fn hovers() {
+fn hovers_of_programs() {
     let programs = golden::programs().expect("the programs can be read");
     let session = golden::session(&programs);
-    let (mut out, mut count) = (String::new(), 0);
+    let (mut texts, mut count) = (BTreeMap::<String, String>::new(), 0);
     let wanted = |name: &&String| PROGRAMS.iter().any(|p| name.starts_with(p));
     for name in programs.keys().filter(wanted) {
         let module = golden::module(name);
         let is_shown = |i: &&ItemRef| i.kind == ItemKind::Def && i.name != "main";
         // The last definition of a program is its main one.
         if let Some(item) = session.items(&module).iter().rfind(is_shown) {
-            for at in places(&session, item) {
-                let Some(told) = hover(&session, &module, at, HoverDepth::Full) else { continue };
+            for at in hover_positions(&session, item) {
+                let shown = hover(&session, &module, at, HoverDepth::Full).expect("each position has a hover");
                 let before = &programs[name][..at as usize];
                 let (line, column) =
                     (before.lines().count().max(1), before.len() - before.rfind('\n').map_or(0, |n| n + 1));
-                let _ = writeln!(out, "# {name} {line}:{}\n\n{}\n", column + 1, told.markdown(true));
+                assert_facts(&format!("{name} {line}:{}", column + 1), &programs[name], &shown);
+                let text = texts.entry(format!("{name}.md")).or_default();
+                let _ = writeln!(text, "# {line}:{}\n\n{}\n", column + 1, shown.markdown(true));
                 count += 1;
             }
         }
     }
     assert!(count >= 100, "{count}");
-    expect_file!["../../golden/hover.md"].assert_eq(&out);
+    assert_folder("hovers/programs", &texts);
 }
 
 /// Returns whether the word is the internal name of a statement or of a generated variable.
@@ -198,7 +224,7 @@ fn is_internal(word: &str) -> bool {
 }
 
 #[test]
-fn every_operation_is_told_of() {
+fn every_operation_has_a_hover() {
     let programs = golden::programs().expect("the programs can be read");
     let session = golden::session(&programs);
     let (mut count, mut wrong, mut empty) = (0, Vec::new(), Vec::new());

@@ -16,7 +16,7 @@ use iverson_tests::golden;
 use iverson_tests::hover_entries::{argument, is_name, number, size};
 use iverson_tests::run::{numbers, value_of_main};
 use lang_core::predicate::LocalId;
-use lang_core::resolve::forms::Derivative as Operator;
+use lang_core::resolve::forms::DerivativeOp as Operator;
 use lang_core::session::{ItemRef, Session};
 use lang_core::source::Entries;
 use lang_core::syntax::split::ItemKind;

@@ -29,6 +29,7 @@ mod programs;
 mod rules;
 mod scalar;
 mod schedules;
+mod snapshot;
 mod source;
 mod stages;
 mod text_forms;

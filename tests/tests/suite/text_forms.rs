@@ -18,12 +18,12 @@ use lang_core::ir::core::{CoreExpr, CoreFunction, CoreType, DerivativeKind, Expr
 use lang_core::ir::ssa::{Rhs, SsaFunction};
 use lang_core::ir::value::IrValue;
 use lang_core::predicate::{Atom, LocalId, Poly};
-use lang_core::reader::{read_core, read_ssa};
 use lang_core::runtime::OperationCounts;
 use lang_core::session::{LIBRARY, Session};
 use lang_core::syntax::ops::Scalar;
 use lang_core::syntax::split::ItemKind;
 use lang_core::types::ty::Type;
+use lang_reader::{read_core, read_ssa};
 
 const FUEL: u64 = 2_000_000;
 

@@ -12,12 +12,15 @@ use super::TidyProblem;
 type PackageFeatures = BTreeMap<String, BTreeSet<String>>;
 
 pub(super) fn check(root: &Path) -> Vec<TidyProblem> {
-    let run = cargo_tree(root, &["-p", "lang-repl", "-e", "normal,build"]);
-    let test = cargo_tree(root, &["--workspace", "-e", "normal,build,dev"]);
-    match (run, test) {
-        (Ok(run), Ok(test)) => differences(&run, &test),
-        (Err(error), _) | (_, Err(error)) => vec![TidyProblem::error("Cargo.toml", 0, error)],
-    }
+    let all = || {
+        let test = cargo_tree(root, &["--workspace", "-e", "normal,build,dev"])?;
+        let mut problems = Vec::new();
+        for program in ["lang-repl", "lang-lsp"] {
+            problems.extend(differences(&cargo_tree(root, &["-p", program, "-e", "normal,build"])?, &test));
+        }
+        Ok(problems)
+    };
+    all().unwrap_or_else(|error: String| vec![TidyProblem::error("Cargo.toml", 0, error)])
 }
 
 fn cargo_tree(root: &Path, which: &[&str]) -> Result<PackageFeatures, String> {

@@ -90,7 +90,7 @@ fn sizes() {
     size(i64::MAX, "E0508 the size `l0^2` is too large", &|n| n.mul(&n));
     size(1, "E0512 `g` has no value yet", &|_| Poly::atom(Atom::Global(name("g"))));
     let ran = run(|b| b.node(TypedExpr::Size(Poly::atom(Atom::SizeParam(0, "n".into()))), Type::I64));
-    assert_eq!(result_text(ran.result), "E0510 internal error: the size `n` is not closed");
+    assert_eq!(result_text(ran.result), "E0517 internal error: the size `n` is not closed");
 }
 
 #[test]

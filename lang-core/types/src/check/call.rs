@@ -17,7 +17,7 @@ use lang_base::{Code, Diagnostic, Fix, GlobalName, Name, Span};
 use lang_resolve::Res;
 use lang_resolve::builtin::Builtin;
 use lang_resolve::foreign_calls::{self, SourceArgument};
-use lang_resolve::forms::{Derivative, Form};
+use lang_resolve::forms::{DerivativeOp, SpecialForm};
 use lang_sizes::predicate::{Atom, Poly};
 use lang_syntax::ast::{CallArg, Expr, ExprId};
 
@@ -105,7 +105,7 @@ impl<'a> TypeChecker<'a> {
             return self.infer_derivative(d, args, None, span);
         }
         if let Some((named, value)) = args.iter().find_map(|a| Some((a.name.as_ref()?, a.value)))
-            && !matches!(res, Some(Res::Form(Form::Plot | Form::Load)))
+            && !matches!(res, Some(Res::Form(SpecialForm::Plot | SpecialForm::Load)))
         {
             if res != Some(Res::Error) {
                 let name = &named.name;
@@ -147,7 +147,7 @@ impl<'a> TypeChecker<'a> {
     /// Checks `x |> f`.
     pub(super) fn infer_pipe(&mut self, x: TypedId, f: ExprId, span: Span) -> TypedId {
         match self.resolved.exprs.get(&f) {
-            Some(Res::Form(Form::Dbg)) => {
+            Some(Res::Form(SpecialForm::Dbg)) => {
                 let ty = self.nodes[x].ty.clone();
                 self.alloc(Typed::Form(TypedForm::Dbg, vec![x]), ty, span)
             }
@@ -528,7 +528,7 @@ impl<'a> TypeChecker<'a> {
 
     fn infer_applied_derivative(
         &mut self,
-        d: Derivative,
+        d: DerivativeOp,
         of: &[CallArg],
         at: Span,
         args: &[ArgSource],

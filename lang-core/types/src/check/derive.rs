@@ -8,7 +8,7 @@ use super::super::ty::{FunType, Scalar, Type, TypeClass};
 use super::TypeChecker;
 use lang_base::{Code, Diagnostic, Name, Span};
 use lang_resolve::Res;
-use lang_resolve::forms::Derivative;
+use lang_resolve::forms::DerivativeOp;
 use lang_syntax::ast::{CallArg, Expr, Item, Pat};
 
 /// Returns the tangent type of a type, which is also its cotangent type.
@@ -66,7 +66,7 @@ pub(super) fn jacobian_type(output: &Type, input: &Type) -> Option<Type> {
 impl TypeChecker<'_> {
     /// Returns help for `grad(f, x)`: `wrt:` names the parameter to differentiate by, and the point
     /// follows in its own parentheses.
-    fn misplaced_wrt_help(&self, d: Derivative, plain: &[&CallArg], alone: bool) -> Option<String> {
+    fn misplaced_wrt_help(&self, d: DerivativeOp, plain: &[&CallArg], alone: bool) -> Option<String> {
         let [f, rest @ ..] = plain else { return None };
         let Expr::Name(function) = &self.tree.exprs[f.value].kind else { return None };
         let text = |arg: &&CallArg| match &self.tree.exprs[arg.value].kind {
@@ -99,7 +99,7 @@ impl TypeChecker<'_> {
     /// applied to.
     pub(super) fn infer_derivative(
         &mut self,
-        d: Derivative,
+        d: DerivativeOp,
         args: &[CallArg],
         hint: Option<&[Type]>,
         span: Span,
@@ -117,12 +117,13 @@ impl TypeChecker<'_> {
         };
         // A lambda's parameters take the types of the point of differentiation.
         let point = hint.map(|types| match (d, types.first()) {
-            (Derivative::Jvp | Derivative::Jvp2 | Derivative::Vjp | Derivative::Vjp2 | Derivative::Hvp, Some(t)) => {
-                match (&self.tree.exprs[f.value].kind, self.metas.shallow_resolve(t)) {
-                    (Expr::Lambda(params, _), Type::Tuple(items)) if params.len() > 1 => items.to_vec(),
-                    (_, t) => vec![t],
-                }
-            }
+            (
+                DerivativeOp::Jvp | DerivativeOp::Jvp2 | DerivativeOp::Vjp | DerivativeOp::Vjp2 | DerivativeOp::Hvp,
+                Some(t),
+            ) => match (&self.tree.exprs[f.value].kind, self.metas.shallow_resolve(t)) {
+                (Expr::Lambda(params, _), Type::Tuple(items)) if params.len() > 1 => items.to_vec(),
+                (_, t) => vec![t],
+            },
             _ => types.to_vec(),
         });
         let fun_hint = point.map(|types| {
@@ -142,7 +143,7 @@ impl TypeChecker<'_> {
         if let Type::Fun(fun) = self.node_type(node) {
             // The derivative depends on the type of the result, so literals take their defaults now
             // and cannot wait for a context.
-            if matches!(d, Derivative::Jacobian | Derivative::Hessian) {
+            if matches!(d, DerivativeOp::Jacobian | DerivativeOp::Hessian) {
                 self.metas.apply_defaults_in(&fun.result);
             } else {
                 self.default_integers(&fun.result);
@@ -169,8 +170,10 @@ impl TypeChecker<'_> {
         };
         let names = self.parameter_names(f, &fun);
         let Some(wrt) = self.wrt_positions(&named, &names, d) else { return self.error_node(span) };
-        if let (Some(k), Derivative::Jvp | Derivative::Jvp2 | Derivative::Vjp | Derivative::Vjp2 | Derivative::Hvp) =
-            (dependent_parameter(&fun), d)
+        if let (
+            Some(k),
+            DerivativeOp::Jvp | DerivativeOp::Jvp2 | DerivativeOp::Vjp | DerivativeOp::Vjp2 | DerivativeOp::Hvp,
+        ) = (dependent_parameter(&fun), d)
         {
             let at = self.node_span(node);
             let name = names.as_ref().and_then(|n| n.get(k)).map_or(String::new(), |n| format!(" `{n}`"));
@@ -188,7 +191,7 @@ impl TypeChecker<'_> {
                     Type::Scalar(Scalar::I64 | Scalar::Bool) => {
                         e = e.help("return an `f64`, because only reals have derivatives");
                     }
-                    _ if matches!(d, Derivative::Grad | Derivative::ValueAndGrad) => {
+                    _ if matches!(d, DerivativeOp::Grad | DerivativeOp::ValueAndGrad) => {
                         e = e.help("for several outputs, use `jacobian`, `vjp` or `jvp`");
                     }
                     _ => {}
@@ -300,7 +303,7 @@ impl TypeChecker<'_> {
         &mut self,
         named: &[&CallArg],
         names: &Option<Vec<Name>>,
-        d: Derivative,
+        d: DerivativeOp,
     ) -> Option<Option<Vec<u32>>> {
         let mut positions = Vec::new();
         for a in named {
@@ -419,7 +422,7 @@ fn dependent_parameter(f: &FunType) -> Option<usize> {
 }
 
 /// Returns the type of the derived function, or an error message.
-fn derived_function_type(d: Derivative, f: &FunType, wrt: Option<&[u32]>) -> Result<FunType, String> {
+fn derived_function_type(d: DerivativeOp, f: &FunType, wrt: Option<&[u32]>) -> Result<FunType, String> {
     let all: Vec<Type> = f.params.iter().map(|(_, t)| t.clone()).collect();
     let chosen: Vec<Type> = match wrt {
         Some(ks) => ks.iter().filter_map(|k| all.get(*k as usize).cloned()).collect(),
@@ -437,32 +440,32 @@ fn derived_function_type(d: Derivative, f: &FunType, wrt: Option<&[u32]>) -> Res
     };
     let both = |a: Type, b: Type| Type::Tuple([a, b].into_iter().collect());
     Ok(match d {
-        Derivative::Grad => {
+        DerivativeOp::Grad => {
             scalar()?;
             same(gradient)
         }
-        Derivative::ValueAndGrad => {
+        DerivativeOp::ValueAndGrad => {
             scalar()?;
             same(both(f.result.clone(), gradient))
         }
-        Derivative::Jvp => two(gradient, tangent_type(&f.result)),
-        Derivative::Jvp2 => two(gradient, both(f.result.clone(), tangent_type(&f.result))),
-        Derivative::Vjp => two(tangent_type(&f.result), gradient),
-        Derivative::Vjp2 => two(tangent_type(&f.result), both(f.result.clone(), gradient)),
-        Derivative::Jacobian => {
+        DerivativeOp::Jvp => two(gradient, tangent_type(&f.result)),
+        DerivativeOp::Jvp2 => two(gradient, both(f.result.clone(), tangent_type(&f.result))),
+        DerivativeOp::Vjp => two(tangent_type(&f.result), gradient),
+        DerivativeOp::Vjp2 => two(tangent_type(&f.result), both(f.result.clone(), gradient)),
+        DerivativeOp::Jacobian => {
             let input = tuple_unless_single(chosen);
             same(
                 jacobian_type(&f.result, &input)
                     .ok_or_else(|| format!("the Jacobian of a `{}` does not consist of arrays of reals", f.result))?,
             )
         }
-        Derivative::Hessian => {
+        DerivativeOp::Hessian => {
             scalar()?;
             let input = tuple_unless_single(chosen);
             let bad = || format!("the Hessian with respect to a `{input}` does not consist of arrays of reals");
             same(jacobian_type(&gradient, &input).ok_or_else(bad)?)
         }
-        Derivative::Hvp => {
+        DerivativeOp::Hvp => {
             scalar()?;
             two(gradient.clone(), gradient)
         }

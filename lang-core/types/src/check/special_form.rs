@@ -10,19 +10,25 @@ use super::derive::jacobian_type;
 use super::size_names::names_in_sizes;
 use lang_base::{Code, Diagnostic, Name, Span};
 use lang_resolve::Res;
-use lang_resolve::forms::Form;
+use lang_resolve::forms::SpecialForm;
 use lang_sizes::predicate::{Atom, Poly};
 use lang_syntax::ast::{CallArg, Expr};
 
 impl TypeChecker<'_> {
-    pub(super) fn infer_form(&mut self, form: Form, args: &[CallArg], hint: Option<&Type>, span: Span) -> TypedId {
+    pub(super) fn infer_form(
+        &mut self,
+        form: SpecialForm,
+        args: &[CallArg],
+        hint: Option<&Type>,
+        span: Span,
+    ) -> TypedId {
         let count = match form {
-            Form::Error | Form::Dbg | Form::Stop | Form::Time | Form::Load => 1..=1,
-            Form::Assert | Form::Par | Form::Save | Form::Deriv => 2..=2,
-            Form::Reshape | Form::Relation => 2..=usize::MAX,
-            Form::Print | Form::Plot => 1..=usize::MAX,
+            SpecialForm::Error | SpecialForm::Dbg | SpecialForm::Stop | SpecialForm::Time | SpecialForm::Load => 1..=1,
+            SpecialForm::Assert | SpecialForm::Par | SpecialForm::Save | SpecialForm::Deriv => 2..=2,
+            SpecialForm::Reshape | SpecialForm::Relation => 2..=usize::MAX,
+            SpecialForm::Print | SpecialForm::Plot => 1..=usize::MAX,
         };
-        let named = if form == Form::Load { args.iter().filter(|a| a.name.is_some()).count() } else { 0 };
+        let named = if form == SpecialForm::Load { args.iter().filter(|a| a.name.is_some()).count() } else { 0 };
         if !count.contains(&(args.len() - named)) {
             let least = argument_count(*count.start());
             let wanted = if count.start() == count.end() { least } else { format!("at least {least}") };
@@ -34,7 +40,11 @@ impl TypeChecker<'_> {
             });
             return self.error_node(span);
         }
-        if matches!(form, Form::Print | Form::Time | Form::Load | Form::Save | Form::Plot) && !self.allows_effects {
+        if matches!(
+            form,
+            SpecialForm::Print | SpecialForm::Time | SpecialForm::Load | SpecialForm::Save | SpecialForm::Plot
+        ) && !self.allows_effects
+        {
             self.report(
                 Diagnostic::new(
                     Code::E0215,
@@ -45,21 +55,21 @@ impl TypeChecker<'_> {
             );
         }
         match form {
-            Form::Assert => {
+            SpecialForm::Assert => {
                 let p = self.check_nth_arg(args, 0, &Type::BOOL, "the asserted condition");
                 let text = self.text_literal(args, 1);
                 self.alloc(Typed::Form(TypedForm::Assert(text), vec![p]), Type::unit(), span)
             }
-            Form::Error => {
+            SpecialForm::Error => {
                 let text = self.text_literal(args, 0);
                 let ty = hint.cloned().unwrap_or_else(|| self.metas.fresh_type(TypeClass::Any, span));
                 self.error_call_types.push(ty.clone());
                 self.alloc(Typed::Form(TypedForm::Error(text), Vec::new()), ty, span)
             }
-            Form::Dbg | Form::Stop | Form::Time => {
+            SpecialForm::Dbg | SpecialForm::Stop | SpecialForm::Time => {
                 let special = match form {
-                    Form::Dbg => TypedForm::Dbg,
-                    Form::Stop => TypedForm::Stop,
+                    SpecialForm::Dbg => TypedForm::Dbg,
+                    SpecialForm::Stop => TypedForm::Stop,
                     _ => TypedForm::Time,
                 };
                 let Some(a) = args.first() else { return self.error_node(span) };
@@ -68,21 +78,21 @@ impl TypeChecker<'_> {
                 let sym = self.poly(e).cloned();
                 self.alloc_with_poly(Typed::Form(special, vec![e]), ty, span, sym)
             }
-            Form::Par => {
+            SpecialForm::Par => {
                 let nodes: Vec<TypedId> = args.iter().map(|a| self.infer(a.value, None)).collect();
                 let ty = Type::Tuple(nodes.iter().map(|n| self.nodes[*n].ty.clone()).collect());
                 self.alloc(Typed::Form(TypedForm::Par, nodes), ty, span)
             }
-            Form::Reshape => self.infer_reshape(args, span),
-            Form::Relation => self.infer_relation(args, span),
-            Form::Print => {
+            SpecialForm::Reshape => self.infer_reshape(args, span),
+            SpecialForm::Relation => self.infer_relation(args, span),
+            SpecialForm::Print => {
                 let nodes = args.iter().map(|a| self.infer(a.value, None)).collect();
                 self.alloc(Typed::Form(TypedForm::Print, nodes), Type::unit(), span)
             }
-            Form::Plot => self.infer_plot(args, span),
-            Form::Load => self.infer_load(args, hint, span),
-            Form::Save => self.infer_save(args, span),
-            Form::Deriv => self.infer_deriv(args, span),
+            SpecialForm::Plot => self.infer_plot(args, span),
+            SpecialForm::Load => self.infer_load(args, hint, span),
+            SpecialForm::Save => self.infer_save(args, span),
+            SpecialForm::Deriv => self.infer_deriv(args, span),
         }
     }
 

@@ -16,7 +16,7 @@ use lang_ir::core::{
     CheckFailure, Constant, CoreExpr, CoreType, DerivativeKind, ExprKind, ExprRef, FunctionKey, NoCoreFormReason,
     TupleLabels, TypeLeaf,
 };
-use lang_resolve::forms::Derivative;
+use lang_resolve::forms::DerivativeOp;
 use lang_sizes::predicate::{LocalId, Poly, Pred};
 use lang_syntax::ops::Scalar;
 use lang_types::tree::{self, TypedId};
@@ -54,7 +54,7 @@ impl Elaborator<'_> {
     pub(super) fn derivative_operator(
         &mut self,
         f: &mut ElabFrame,
-        operator: Derivative,
+        operator: DerivativeOp,
         wrt: Option<&[u32]>,
         inner: TypedId,
         args: Vec<SymbolicValue>,
@@ -78,12 +78,12 @@ impl Elaborator<'_> {
     pub(super) fn apply_derivative(
         &mut self,
         of: &DerivativeOperand,
-        operator: Derivative,
+        operator: DerivativeOp,
         wrt: Vec<usize>,
         mut args: Vec<SymbolicValue>,
         span: Span,
     ) -> ElabResult<SymbolicValue> {
-        use Derivative::{Grad, Hessian, Hvp, Jacobian, Jvp, Jvp2, ValueAndGrad, Vjp, Vjp2};
+        use DerivativeOp::{Grad, Hessian, Hvp, Jacobian, Jvp, Jvp2, ValueAndGrad, Vjp, Vjp2};
         let DerivativeOperand { closure, ty, mismatch: disagreeing } = of;
         let pair = matches!(operator, Jvp | Jvp2 | Vjp | Vjp2 | Hvp);
         let beside = if pair { args.pop() } else { None };

@@ -44,7 +44,7 @@ use lang_ir::core::{
     RuleKind, TupleLabels, Vars,
 };
 use lang_resolve::builtin::Builtin;
-use lang_resolve::forms::Derivative;
+use lang_resolve::forms::DerivativeOp;
 use lang_resolve::scalar_fn::ScalarFn;
 use lang_sizes::predicate::{Atom, FactContext, Index, LocalId, Poly, Pred};
 use lang_syntax::ops::Scalar;
@@ -140,7 +140,7 @@ enum Closure {
     /// The tangent of a function along the tangents of its captures.
     Tangent { function: Rc<Closure>, along: Rc<higher_order_rules::CaptureTangents> },
     /// A derivative operator applied to a function.
-    Operator { operator: Derivative, wrt: Arc<[usize]>, of: Box<DerivativeOperand> },
+    Operator { operator: DerivativeOp, wrt: Arc<[usize]>, of: Box<DerivativeOperand> },
 }
 
 /// The values of locals.

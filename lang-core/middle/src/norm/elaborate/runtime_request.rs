@@ -19,7 +19,7 @@ use lang_ir::core::{CheckFailure, CoreExpr, CoreFunction, CoreType, FunctionKey,
 use lang_ir::runtime_request::{
     CaptureScope, DerivativeOperator, FunctionShape, ItemBody, RequestSite, RuntimeRequest, StaticShape, TypeArgs,
 };
-use lang_resolve::forms::Derivative;
+use lang_resolve::forms::DerivativeOp;
 use lang_sizes::predicate::{Atom, LocalId, Poly};
 use lang_syntax::ops::Scalar;
 use lang_types::tree::{self, TypedBody};
@@ -135,8 +135,8 @@ impl Elaborator<'_> {
     }
 
     /// Returns the parameter types of an operator's function, from the type of the operator.
-    fn operand_params(&self, ty: &FunType, operator: Derivative, arity: usize) -> FunType {
-        use Derivative::{Hvp, Jvp, Jvp2, Vjp, Vjp2};
+    fn operand_params(&self, ty: &FunType, operator: DerivativeOp, arity: usize) -> FunType {
+        use DerivativeOp::{Hvp, Jvp, Jvp2, Vjp, Vjp2};
         let pair = matches!(operator, Jvp | Jvp2 | Vjp | Vjp2 | Hvp);
         let params = match ty.params.first() {
             Some((_, Type::Tuple(items))) if pair && arity != 1 => items.iter().map(|t| (None, t.clone())).collect(),

@@ -44,7 +44,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 ACCEPTED = ROOT / "lang-repl" / "tests" / "data" / "gradbench"
 
-# The largest sizes of the suite, the size that users request of `gmm`, and small ones.
+# The largest sizes of the suite; for `gmm` also those with d = 64.
 LARGE = [
     ("llsq", {"n": 16392, "m": 128}),
     ("lse", {"n": 1_280_000}),
@@ -53,6 +53,7 @@ LARGE = [
     ("ode", {"n": 100_000, "s": 100}),
     ("kmeans", {"k": 1000, "n": 10_000, "d": 16}),
 ]
+# Small sizes, for a quick check of the script.
 SMALL = [
     ("llsq", {"n": 200, "m": 16}),
     ("lse", {"n": 1000}),
@@ -60,6 +61,7 @@ SMALL = [
     ("ode", {"n": 100, "s": 10}),
     ("kmeans", {"k": 10, "n": 200, "d": 4}),
 ]
+# The functions of each task: the value, then the derivative.
 FUNCTIONS = {
     "llsq": ("primal", "gradient"),
     "lse": ("primal", "gradient"),
@@ -70,7 +72,7 @@ FUNCTIONS = {
 
 
 def inputs(task, size):
-    """The input of a task, from a fixed seed."""
+    """Returns the input of a task at these sizes, from a fixed seed."""
     rng = np.random.default_rng(7)
     if task == "llsq":
         return {"x": rng.normal(size=size["m"]).tolist(), "n": size["n"]}
@@ -99,18 +101,18 @@ def inputs(task, size):
 
 
 class Plain:
-    """Compiles plain.cpp with these flags."""
+    """The functions of plain.cpp, compiled with these flags."""
 
     def __init__(self, *flags):
         self.library = built(HERE / "plain.cpp", *flags)
 
     def function(self, task, function, given):
-        """Returns the function without arguments, and the array that it writes."""
-        held = []
+        """Returns a call of the function on this input, and the array that the call writes."""
+        arrays = []
 
         def array(name):
-            held.append(np.ascontiguousarray(given[name], dtype=float))
-            return held[-1].ctypes.data_as(ctypes.c_void_p)
+            arrays.append(np.ascontiguousarray(given[name], dtype=float))
+            return arrays[-1].ctypes.data_as(ctypes.c_void_p)
 
         def count(n):
             return ctypes.c_int64(n)
@@ -136,7 +138,8 @@ class Plain:
         scalar = (task, function) != ("ode", "primal") and function == FUNCTIONS[task][0]
         out = np.zeros(1 if scalar else length)
         call = getattr(self.library, f"{task}_{function}")
-        return lambda: call(*args, out.ctypes.data_as(ctypes.c_void_p)) and held, out
+        # The lambda mentions `arrays`, because they must live as long as it.
+        return lambda: call(*args, out.ctypes.data_as(ctypes.c_void_p)) and arrays, out
 
 
 def peer_results(task, function, given, libraries):
@@ -155,7 +158,7 @@ def peer_results(task, function, given, libraries):
 
 
 def check_definitions(tasks, libraries):
-    """Compares every peer with the answers that the suite accepts."""
+    """Compares every peer with the answers that the suite accepts; exits if one differs."""
     for task in sorted(tasks):
         for line in (ACCEPTED / f"{task}.jsonl").read_text(encoding="utf-8").splitlines():
             known = json.loads(line)
@@ -165,7 +168,8 @@ def check_definitions(tasks, libraries):
 
 
 def rows(options):
-    most = rate(options.seconds)
+    """Measures the chosen rows: yields one for each function of a task."""
+    peak_rate = rate(options.seconds)
     iverson = Iverson(options.iverson, ROOT / "examples" / "gradbench")
     libraries = {"C++": Plain(), "C++ fast-math": Plain("-ffast-math")}
     chosen = [row for row in (SMALL if options.small else LARGE) if not options.only or row[0] in options.only]
@@ -174,31 +178,31 @@ def rows(options):
         given = inputs(task, size)
         iverson.ask(kind="define", module=task)
         for function in FUNCTIONS[task]:
-            output, own, compiling = iverson.evaluate(task, function, given, options.seconds)
+            output, own_ns, compile_ns = iverson.evaluate(task, function, given, options.seconds)
             output = flat(output)
             results, calls = peer_results(task, function, given, libraries)
             times = {name: least(call, options.seconds) for name, call in calls.items()}
             for name, distance in apart(results, output).items():
                 sys.exit(f"{task} {function} {size}: {name} and Iverson are {distance:.1e} apart")
-            known = size | ({"m": 0, "t": size["d"] * (size["d"] - 1) // 2} if task == "gmm" else {})
-            limit = work(options.iverson, ROOT / "examples" / "gradbench" / f"{task}.iv", function, known) / most
-            row = {"task": task, "function": function, "size": size, "ns": own, "compile_ns": compiling}
+            sizes = size | ({"m": 0, "t": size["d"] * (size["d"] - 1) // 2} if task == "gmm" else {})
+            limit = work(options.iverson, ROOT / "examples" / "gradbench" / f"{task}.iv", function, sizes) / peak_rate
+            row = {"task": task, "function": function, "size": size, "ns": own_ns, "compile_ns": compile_ns}
             yield row | {"limit_ns": limit, "peers": times}
 
 
 def table(all_rows):
-    """Returns Iverson's time over each peer's: below 1 Iverson is faster."""
+    """Returns the rows as a Markdown table. A ratio to a peer below 1 means that Iverson is faster."""
     peers_of = " | ".join("/ " + name for name in PEERS)
     head = f"| | sizes | Iverson, ms | compiled in, ms | of the limit | {peers_of} | gradient / value |"
     lines = [head, "|---" * (6 + len(PEERS)) + "|"]
-    before = None
+    value_ns = None
     for row in all_rows:
         first = row["function"] == FUNCTIONS[row["task"]][0]
-        over = "" if first or before is None else f"{row['ns'] / before:.1f}"
-        before = row["ns"] if first else before
+        over_value = "" if first or value_ns is None else f"{row['ns'] / value_ns:.1f}"
+        value_ns = row["ns"] if first else value_ns
         cells = [name_of(row), sized(row["size"]), f"{row['ns'] / 1e6:.3g}"]
         cells += [format(row["compile_ns"] / 1e6, ".3g"), of_limit(row)]
-        lines.append(f"| {' | '.join([*cells, *ratios(row), over])} |")
+        lines.append(f"| {' | '.join([*cells, *ratios(row), over_value])} |")
     return "\n".join(lines) + "\n"
 
 

@@ -20,7 +20,7 @@
 (require 'url-util)
 
 (defgroup iverson nil
-  "Iverson, a language of arrays and their derivatives."
+  "Iverson, a differentiable array language."
   :group 'languages)
 
 (defcustom iverson-server-command '("iverson-lsp")
@@ -29,7 +29,7 @@
   :group 'iverson)
 
 (defcustom iverson-indent-offset 2
-  "How many columns a line goes in."
+  "The number of columns of an indentation step."
   :type 'integer
   :safe #'integerp
   :group 'iverson)
@@ -71,7 +71,8 @@
 (defconst iverson--name "[[:alpha:]_][[:alnum:]_']*")
 
 (defun iverson--words (&rest lists)
-  "A regular expression of the words in LISTS, as symbols, of which the first group is the word."
+  "Return a regular expression that matches the words in LISTS as symbols.
+Its first group is the word."
   (let ((all (apply #'append lists)) words glyphs)
     (dolist (word all)
       (if (string-match-p "\\`[[:ascii:]]+\\'" word) (push word words) (push word glyphs)))
@@ -91,7 +92,7 @@
     (,(iverson--words iverson-types) 1 font-lock-type-face)
     (,(concat (iverson--words iverson-derivatives iverson-forms iverson-functions) "[ \t]*(")
      1 font-lock-builtin-face))
-  "What stands out in a program.")
+  "The font-lock keywords of Iverson programs.")
 
 (defvar iverson-mode-syntax-table
   (let ((table (make-syntax-table)))
@@ -104,10 +105,10 @@
     (dolist (mark '(?+ ?* ?/ ?% ?^ ?= ?< ?> ?! ?& ?| ?? ?: ?\;))
       (modify-syntax-entry mark "." table))
     table)
-  "How the characters of a program are read.")
+  "The syntax table of Iverson programs.")
 
 (defun iverson-indent-line ()
-  "Indent the line by the brackets it stands in, and after what stays open."
+  "Indent the line inside an open bracket, or after a line that ends in `=' or `:'."
   (interactive)
   (let* ((state (save-excursion (syntax-ppss (line-beginning-position))))
          (column
@@ -133,7 +134,7 @@
   `((nil ,(concat "^def[ \t]+\\(" iverson--name "\\)") 1)
     ("Types" ,(concat "^type[ \t]+\\(" iverson--name "\\)") 1)
     ("Rules" ,(concat "^\\(?:derivative\\|adjoint\\)[ \t]+\\(" iverson--name "\\)") 1))
-  "What the index of a program lists.")
+  "The Imenu expression of Iverson programs.")
 
 ;;;###autoload
 (define-derived-mode iverson-mode prog-mode "Iverson"
@@ -153,7 +154,7 @@
   "The views of a definition.")
 
 (defun iverson--definition ()
-  "The name of the definition that point is in."
+  "Return the name of the definition at point."
   (save-excursion
     (end-of-line)
     (when (re-search-backward (concat "^def[ \t]+\\(" iverson--name "\\)") nil t)
@@ -168,8 +169,8 @@
   "Show a view of the definition at point beside it, and have it follow the edits.
 STAGE is one of `iverson-stages', such as its adjoint."
   (interactive (list (completing-read "View: " iverson-stages nil t nil nil "adjoint")))
-  (let* ((server (or (eglot-current-server) (user-error "The language server does not run here")))
-         (def (or (iverson--definition) (user-error "Point is in no definition")))
+  (let* ((server (or (eglot-current-server) (user-error "No language server is running for this buffer")))
+         (def (or (iverson--definition) (user-error "Point is not in a definition")))
          (source (plist-get (eglot--TextDocumentIdentifier) :uri))
          ;; It is shown here, not by the server's request.
          (arguments (vector source def stage :json-false))

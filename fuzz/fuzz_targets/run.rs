@@ -1,5 +1,5 @@
-//! Fuzzes the front end with any bytes. If they are a program, also runs it in the interpreter with
-//! small limits.
+//! Fuzzes the front end and the interpreter with any UTF-8 text, to find panics and endless runs. A
+//! text that is a program also runs, with small limits.
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {

@@ -244,7 +244,7 @@ pub fn split_cases(formula: &str) -> Vec<&str> {
 }
 
 /// Formats a formula of a cost in sizes alone. If part of it depends on data, formats an upper
-/// bound, or "not determined by sizes" if none exists.
+/// bound, or "not determined by sizes alone" if none exists.
 #[must_use]
 pub fn format_formula(of: &Formula, cost: &CostFormulas) -> String {
     let known = cost.positive_context();
@@ -253,7 +253,7 @@ pub fn format_formula(of: &Formula, cost: &CostFormulas) -> String {
     }
     match cost.upper_bound(of, &known) {
         Some(most) => format!("≤ {}", most.to_cases(&known).math_text(&known, &cost.names)),
-        None => "not by sizes alone".to_owned(),
+        None => "not determined by sizes alone".to_owned(),
     }
 }
 

@@ -1,5 +1,6 @@
-//! **Go to definition.** From a name to its declaration, to the type of its value, and to the rules
-//! of a definition. Each function returns an empty list if the offset has no name.
+//! **Go to definition.** Finds the declaration of a name, the type of its value, and the derivative
+//! rules of a definition. `lang-lsp` calls one function for each navigation request. A function
+//! returns an empty list if the offset has no name.
 
 use lang_core::base::{GlobalName, Name, Span};
 use lang_core::session::{ItemRef, Session};
@@ -33,7 +34,7 @@ pub fn declaration(session: &Session, module: &str, at: u32) -> Vec<Location> {
             let first = all.iter().find(|u| u.role == NameRole::Declaration).or(all.first());
             first.map(|u| Location { module: item.module.clone(), span: u.span }).into_iter().collect()
         }
-        what => declarations(session, &item, what),
+        target => declarations(session, &item, target),
     }
 }
 
@@ -56,30 +57,30 @@ fn item_location(session: &Session, item: &ItemRef) -> Location {
 #[must_use]
 pub fn type_definition(session: &Session, module: &str, at: u32) -> Vec<Location> {
     let Some((item, found)) = name_at(session, module, at) else { return Vec::new() };
-    let mut wanted = ComponentTypes::default();
+    let mut components = ComponentTypes::default();
     match &found.meaning {
-        NameTarget::Type(ty) | NameTarget::Ctor(ty, _) => wanted.data.push(ty.clone()),
-        what => {
-            if let Some(ty) = type_of(session, &item, &found, what) {
-                wanted.add(&ty);
+        NameTarget::Type(ty) | NameTarget::Ctor(ty, _) => components.data.push(ty.clone()),
+        target => {
+            if let Some(ty) = type_of(session, &item, &found, target) {
+                components.add(&ty);
             }
         }
     }
+    let of_types = components.data.iter().flat_map(|ty| declarations(session, &item, &NameTarget::Type(ty.clone())));
+    let of_records = components.records.iter().flat_map(|record| record_aliases(session, &item, record));
     let mut places: Vec<Location> = Vec::new();
-    for ty in &wanted.data {
-        places.extend(declarations(session, &item, &NameTarget::Type(ty.clone())));
+    for place in of_types.chain(of_records) {
+        if !places.contains(&place) {
+            places.push(place);
+        }
     }
-    for record in &wanted.records {
-        places.extend(record_aliases(session, &item, record));
-    }
-    places.dedup();
     places
 }
 
-/// Returns the type of the named thing, if it is known.
-pub(crate) fn type_of(session: &Session, item: &ItemRef, found: &NameUse, what: &NameTarget) -> Option<Type> {
+/// Returns the type of a use of a name whose meaning is `target`, if the type is known.
+pub(crate) fn type_of(session: &Session, item: &ItemRef, found: &NameUse, target: &NameTarget) -> Option<Type> {
     let span = Span::new(found.span.start.saturating_sub(item.start), found.span.end.saturating_sub(item.start));
-    match what {
+    match target {
         NameTarget::Value(name) => {
             let signature = session.signature(name);
             signature.map(|s| s.result.clone()).or_else(|| session.let_type(name))
@@ -101,13 +102,17 @@ pub(crate) fn type_of(session: &Session, item: &ItemRef, found: &NameUse, what: 
     }
 }
 
+/// The types with declarations that compose a type.
 #[derive(Default)]
 struct ComponentTypes {
+    /// The named types.
     data: Vec<GlobalName>,
+    /// The records, by their field names.
     records: Vec<Vec<Name>>,
 }
 
 impl ComponentTypes {
+    /// Adds the components of a type. For a function, adds those of its result.
     fn add(&mut self, ty: &Type) {
         match ty {
             Type::Array(_, element) => self.add(element),

@@ -74,7 +74,7 @@ fn power_fix(session: &Session, item: &ItemRef, selected: Span) -> Option<Action
         let at = Location { module: item.module.clone(), span: span.shift(item.start) };
         Edit { at, text: "^".to_owned() }
     };
-    let title = "Replace `**` by `^`".to_owned();
+    let title = "Replace `**` with `^`".to_owned();
     Some(Action { preferred: true, ..Action::new(title, ActionKind::Fix, all.iter().map(edit).collect()) })
 }
 

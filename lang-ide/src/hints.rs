@@ -1,6 +1,6 @@
-//! **Inlay hints.** Shows the extents of index variables, the types of `let`s, lambda parameters
-//! and results, and the cost of definitions. Reads the typed trees and the cost queries of the
-//! session.
+//! **Inlay hints.** Computes the text that an editor shows beside a program: the extents of index
+//! variables, the types of `let`s, lambda parameters and results, and the cost of definitions.
+//! Reads the typed trees and the cost queries of the session. The language server calls [`hints`].
 
 use std::collections::HashMap;
 
@@ -20,7 +20,7 @@ use crate::find::is_shadowed_duplicate;
 pub enum HintKind {
     /// The extent of a bare index: `for i` with `< n`.
     Extent,
-    /// The type of an array, with its extents.
+    /// The type of an array, which contains its extents.
     Size,
     /// The type of anything else.
     Type,
@@ -28,7 +28,7 @@ pub enum HintKind {
     Cost,
 }
 
-/// A hint.
+/// A hint: text that an editor shows at a position of the program.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct SourceHint {
     /// The offset at which the hint is displayed.
@@ -65,6 +65,7 @@ pub fn hints(session: &Session, module: &str, range: Span, wanted: HintSelection
     all
 }
 
+/// Returns the hints of an item inside a range.
 fn hints_of_item(session: &Session, item: &ItemRef, range: Span, wanted: HintSelection) -> Vec<SourceHint> {
     let mut all = Vec::new();
     let Some(checked) = session.checked_item(item) else { return all };
@@ -96,9 +97,9 @@ fn add_extent_hints(body: &TypedBody, item: &ItemRef, range: Span, all: &mut Vec
                 continue;
             }
             // An error can leave an extent undetermined; such a hint is omitted.
-            let mut open = n.has_overflowed();
-            n.for_each_atom(&mut |a| open |= matches!(a, Atom::Meta(_)));
-            if open {
+            let mut is_undetermined = n.has_overflowed();
+            n.for_each_atom(&mut |a| is_undetermined |= matches!(a, Atom::Meta(_)));
+            if is_undetermined {
                 continue;
             }
             let text = format!(" < {n}");
@@ -116,17 +117,17 @@ fn add_type_hints(
     wanted: HintSelection,
     all: &mut Vec<SourceHint>,
 ) {
-    let mut told = |of: Span, at: u32, ty: &Type, before: &str, insert: bool| {
+    let mut add_hint = |name: Span, at: u32, ty: &Type, before: &str, is_insertable: bool| {
         let kind = if matches!(ty, Type::Array(..)) { HintKind::Size } else { HintKind::Type };
-        let shown = if kind == HintKind::Size { wanted.sizes } else { wanted.types };
-        if shown && range.contains_inclusive(at + item.start) && !ty.has_error() && !matches!(ty, Type::Fun(_)) {
-            let about = of.start + item.start;
+        let is_wanted = if kind == HintKind::Size { wanted.sizes } else { wanted.types };
+        if is_wanted && range.contains_inclusive(at + item.start) && !ty.has_error() && !matches!(ty, Type::Fun(_)) {
+            let name_start = name.start + item.start;
             all.push(SourceHint {
                 at: at + item.start,
-                name_start: about,
+                name_start,
                 text: format!("{before}{ty}"),
                 kind,
-                is_insertable: insert,
+                is_insertable,
             });
         }
     };
@@ -134,18 +135,18 @@ fn add_type_hints(
     for local in &body.locals {
         locals.entry(local.span).or_insert(local);
     }
-    let mut bound = |pat: ast::PatId, insert: bool| {
-        let mut inside = vec![(pat, insert)];
-        while let Some((pat, insert)) = inside.pop() {
+    let mut add_pattern_hints = |pat: ast::PatId, insert: bool| {
+        let mut pending = vec![(pat, insert)];
+        while let Some((pat, insert)) = pending.pop() {
             let pat = &tree.pats[pat];
             match &pat.kind {
                 ast::Pat::Name(_) => {
                     if let Some(local) = locals.get(&pat.span) {
-                        told(pat.span, pat.span.end, &local.ty, ": ", insert);
+                        add_hint(pat.span, pat.span.end, &local.ty, ": ", insert);
                     }
                 }
                 // The grammar allows no type on a component of a tuple pattern.
-                ast::Pat::Tuple(parts) => inside.extend(parts.iter().map(|part| (*part, false))),
+                ast::Pat::Tuple(parts) => pending.extend(parts.iter().map(|part| (*part, false))),
                 _ => {}
             }
         }
@@ -153,12 +154,16 @@ fn add_type_hints(
     if let Item::Let(top) = &tree.item
         && top.ty.is_none()
     {
-        bound(top.pat, true);
+        add_pattern_hints(top.pat, true);
     }
     for (_, node) in tree.exprs.iter() {
         match &node.kind {
-            ast::Expr::Let(binds, _) => binds.iter().filter(|b| b.ty.is_none()).for_each(|b| bound(b.pat, true)),
-            ast::Expr::Lambda(params, _) => params.iter().filter(|p| p.ty.is_none()).for_each(|p| bound(p.pat, false)),
+            ast::Expr::Let(binds, _) => {
+                binds.iter().filter(|b| b.ty.is_none()).for_each(|b| add_pattern_hints(b.pat, true))
+            }
+            ast::Expr::Lambda(params, _) => {
+                params.iter().filter(|p| p.ty.is_none()).for_each(|p| add_pattern_hints(p.pat, false))
+            }
             _ => {}
         }
     }
@@ -166,7 +171,7 @@ fn add_type_hints(
         && def.result.is_none()
         && let (Some(close), Some(root)) = (parameters_end(tree, def, item), body.root)
     {
-        told(def.name.span, close, &body.nodes[root].ty, " -> ", true);
+        add_hint(def.name.span, close, &body.nodes[root].ty, " -> ", true);
     }
 }
 
@@ -174,10 +179,19 @@ fn add_type_hints(
 fn parameters_end(tree: &ast::Tree, def: &ast::Def, item: &ItemRef) -> Option<u32> {
     let last = def.params.last().map_or(def.name.span, |param| tree.types[param.ty].span);
     let rest = item.text.get(last.end as usize..tree.exprs[def.body].span.start as usize)?;
-    Some(last.end + u32::try_from(rest.find(')')?).ok()? + 1)
+    let mut start = 0;
+    for line in rest.split_inclusive('\n') {
+        // A comment may contain a bracket.
+        let code = line.split_once("--").map_or(line, |(code, _)| code);
+        if let Some(at) = code.find(')') {
+            return Some(last.end + u32::try_from(start + at).ok()? + 1);
+        }
+        start += line.len();
+    }
+    None
 }
 
-/// Returns the cost hint of a definition, placed at the end of the line on which its body begins.
+/// Returns the cost hint of a definition, placed at the end of the line with its `=`.
 fn cost_hint(session: &Session, item: &ItemRef) -> Option<SourceHint> {
     let parsed = session.tree(item)?;
     let Item::Def(def) = &parsed.tree.item else { return None };
@@ -189,6 +203,6 @@ fn cost_hint(session: &Session, item: &ItemRef) -> Option<SourceHint> {
     let at = u32::try_from(head.len() + line).ok()? + item.start;
     let mut text = format!("work {}", abbreviate_formula(&costs.primal?.work));
     text += &costs.adjoint.map(|c| format!(" · ∇ {}", abbreviate_formula(&c.work))).unwrap_or_default();
-    let about = def.name.span.start + item.start;
-    Some(SourceHint { at, name_start: about, text, kind: HintKind::Cost, is_insertable: false })
+    let name_start = def.name.span.start + item.start;
+    Some(SourceHint { at, name_start, text, kind: HintKind::Cost, is_insertable: false })
 }

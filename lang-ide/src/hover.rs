@@ -601,7 +601,8 @@ fn add_definition(
         let lines: Vec<&str> = own.iter().chain(gap).chain(before).copied().collect();
         told.adjoint = lines.iter().take(MAX_LINES).copied().collect::<Vec<_>>().join("\n");
         if lines.len() > MAX_LINES {
-            told.adjoint += &format!("\n-- and {} more lines", lines.len() - MAX_LINES);
+            let more = lang_core::base::counted(lines.len() - MAX_LINES, "more line", "more lines");
+            told.adjoint += &format!("\n-- and {more}");
         }
     }
     Some(())

@@ -12,7 +12,7 @@ use crate::names::{NameRole, uses};
 /// Returns the meaning of a named argument.
 pub(crate) fn argument_docs(name: &str) -> Option<&'static str> {
     match name {
-        "wrt" => Some("The parameters to differentiate by: `wrt: x`, `wrt: (x, y)`."),
+        "wrt" => Some("The parameters to differentiate with respect to: `wrt: x`, `wrt: (x, y)`."),
         _ => PlotOption::by_name(name).map(PlotOption::doc).or_else(|| LoadOption::by_name(name).map(LoadOption::doc)),
     }
 }

@@ -1,5 +1,6 @@
-//! **Calls of compiled kernels.** Owns the function of a kernel and marshals its arguments: the
-//! addresses of buffers, extents and integers. Implements [`KernelCode`], which the engine runs.
+//! **Calls of compiled kernels.** Owns the machine code of a kernel and marshals its arguments: the
+//! addresses of buffers, extents and integers. Implements [`KernelCode`]: `lang_core::exec` calls
+//! it with the memory of a run, and the code writes its results there.
 #![allow(unsafe_code, reason = "machine code is called with addresses of buffers")]
 
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,30 +14,34 @@ use crate::argument_layout::HEAD_WORDS;
 use crate::runtime_calls::RuntimeOp;
 use crate::thread_pool::ThreadPool;
 
-/// The type of compiled functions. The argument is the address of the arguments
-/// ([`crate::argument_layout`]); the result is 0, or 1 after an interrupt.
+/// The type of compiled functions. The parameter is the address of the argument words, in the
+/// layout of [`crate::argument_layout`]. The result is 0, or 1 after an interrupt.
 type KernelEntry = unsafe extern "C" fn(*const i64) -> i32;
 
-/// The memory of an empty buffer, large enough for one element of any type. An index that is out of
-/// bounds is replaced by 0, so code may read the first element of an empty buffer.
+/// The memory of an empty buffer, large enough for one element of any type. Compiled code replaces
+/// an index that is out of bounds by 0, so it may read the first element of an empty buffer.
 static EMPTY_BUFFER: [u64; 2] = [0; 2];
 
-/// The shape that a function expects of a place.
+/// The element type, access and rank that a compiled function expects of a place.
 pub(crate) struct ExpectedPlace {
     /// The element type.
     pub(crate) scalar: Scalar,
+    /// Whether the function writes the place.
     pub(crate) is_written: bool,
+    /// The number of axes with memory.
     pub(crate) axes: usize,
 }
 
 /// The compiled function of a kernel.
 pub(crate) struct CompiledKernel {
+    /// The places with memory, in the order of the arguments.
     pub(crate) places: Vec<ExpectedPlace>,
+    /// The number of integer arguments.
     pub(crate) integers: usize,
     /// An upper bound in bytes of its stack frame and of the stack that its callees use.
     stack: usize,
     entry: KernelEntry,
-    /// The owner of the code.
+    /// The owner of the code; `None` only during `drop`.
     module: Mutex<Option<JITModule>>,
     /// The operations that the code calls; the code contains their addresses.
     _operations: Vec<Arc<RuntimeOp>>,
@@ -49,19 +54,19 @@ impl CompiledKernel {
     ///
     /// # Safety
     /// It must be a [`KernelEntry`] of this module, and read its arguments in the layout of
-    /// [`CompiledKernel::run`].
+    /// [`crate::argument_layout`].
     pub(crate) unsafe fn new(
         address: *const u8,
         module: JITModule,
         places: Vec<ExpectedPlace>,
         integers: usize,
         stack: usize,
-        applied: Vec<Arc<RuntimeOp>>,
+        operations: Vec<Arc<RuntimeOp>>,
         pool: Arc<ThreadPool>,
     ) -> Self {
         // SAFETY: by the contract above.
         let entry = unsafe { std::mem::transmute::<*const u8, KernelEntry>(address) };
-        Self { places, integers, stack, entry, module: Mutex::new(Some(module)), _operations: applied, pool }
+        Self { places, integers, stack, entry, module: Mutex::new(Some(module)), _operations: operations, pool }
     }
 }
 
@@ -69,13 +74,15 @@ impl Drop for CompiledKernel {
     fn drop(&mut self) {
         let module = self.module.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(module) = module {
-            // SAFETY: only `call` calls the functions of the module, and it borrows `self`.
+            // SAFETY: only `call` and `run_scalars` call the functions of the module, and both
+            // borrow `self`.
             unsafe { module.free_memory() };
         }
     }
 }
 
-/// Returns the element type, whether the elements are writable, their address and their number.
+/// Returns the element type of a slot, whether its elements are writable, their address and their
+/// number.
 fn raw_parts(items: &mut SlotElements<'_>) -> (Scalar, bool, *const u8, usize) {
     match items {
         SlotElements::F64(v) => (Scalar::F64, false, v.as_ptr().cast(), v.len()),
@@ -89,17 +96,20 @@ fn raw_parts(items: &mut SlotElements<'_>) -> (Scalar, bool, *const u8, usize) {
     }
 }
 
-/// A place as an argument: its address, the size of one copy in bytes, and its extents.
+/// A place as an argument.
 struct PlaceArgument {
+    /// The address of the first copy.
     address: i64,
+    /// The size of one copy in bytes; 0 if the place is empty.
     bytes: i64,
     copies: Copies,
+    /// The extents.
     dims: Vec<i64>,
 }
 
 impl CompiledKernel {
-    /// Checks that each slot has the type and shape that the function expects, with these numbers
-    /// of copies, and returns the arguments.
+    /// Returns the arguments for the slots. Panics if a slot lacks the type and shape that the
+    /// function expects, with the number of copies that `copies` returns for it.
     fn place_arguments(
         &self,
         slots: &mut [MemorySlot<'_>],
@@ -107,16 +117,16 @@ impl CompiledKernel {
     ) -> Vec<PlaceArgument> {
         assert_eq!(slots.len(), self.places.len(), "every place has a slot");
         let places = slots.iter_mut().zip(&self.places).enumerate();
-        let given = places.map(|(k, (slot, expected))| {
-            let (copies, number) = copies(k);
-            let (kind, writable, start, count) = raw_parts(&mut slot.items);
-            let product = slot.dims.iter().try_fold(1_usize, |n, d| n.checked_mul(*d)).unwrap_or(usize::MAX);
+        let arguments = places.map(|(k, (slot, expected))| {
+            let (copies, copy_count) = copies(k);
+            let (scalar, writable, start, count) = raw_parts(&mut slot.items);
+            let elements = slot.dims.iter().try_fold(1_usize, |n, d| n.checked_mul(*d)).unwrap_or(usize::MAX);
             let is_allowed = writable || !expected.is_written;
-            assert!(kind == expected.scalar && is_allowed, "a slot must have the element type of its place");
+            assert!(scalar == expected.scalar && is_allowed, "a slot must have the element type of its place");
             assert!(slot.dims.len() == expected.axes, "a slot must have the rank of its place");
-            assert!(product.checked_mul(number) == Some(count), "a slot must contain the elements of all copies");
+            assert!(elements.checked_mul(copy_count) == Some(count), "a slot must contain the elements of all copies");
             let start = if count == 0 { EMPTY_BUFFER.as_ptr().cast() } else { start };
-            let bytes = product * crate::generate::clif_type(kind).bytes() as usize;
+            let bytes = elements * crate::generate::clif_type(scalar).bytes() as usize;
             PlaceArgument {
                 address: address(start),
                 bytes: if count == 0 { 0 } else { bytes.cast_signed() as i64 },
@@ -124,36 +134,37 @@ impl CompiledKernel {
                 dims: slot.dims.iter().map(|n| n.cast_signed() as i64).collect(),
             }
         });
-        given.collect()
+        arguments.collect()
     }
 
-    /// Calls the function with the copies of this chunk and thread, for places with several copies.
+    /// Calls the function for a chunk on a thread. A place with several copies passes the copy of
+    /// this chunk or thread. Returns false after an interrupt.
     ///
     /// # Safety
     /// Until the call returns, no other thread may access the elements that it writes.
     unsafe fn call(
         &self,
         head: [i64; HEAD_WORDS],
-        given: &[PlaceArgument],
+        places: &[PlaceArgument],
         integers: &[i64],
         [chunk, thread]: [usize; 2],
     ) -> bool {
-        let words: usize = given.iter().map(|of| of.dims.len() + 1).sum();
+        let words: usize = places.iter().map(|place| place.dims.len() + 1).sum();
         let mut arguments: Vec<i64> = Vec::with_capacity(head.len() + words + integers.len());
         arguments.extend(head);
-        for of in given {
-            let nth = match of.copies {
+        for place in places {
+            let copy = match place.copies {
                 Copies::One => 0,
                 Copies::Chunks => chunk,
                 Copies::Threads => thread,
             };
-            arguments.push(of.address + of.bytes * nth.cast_signed() as i64);
-            arguments.extend(&of.dims);
+            arguments.push(place.address + place.bytes * copy.cast_signed() as i64);
+            arguments.extend(&place.dims);
         }
         arguments.extend(integers);
         // SAFETY: the addresses are those of buffers of the types and extents that the code
-        // expects. The caller borrows the written ones mutably, and all live until the call
-        // returns.
+        // expects, because `place_arguments` has checked them. The caller borrows the
+        // written ones mutably, and all live until the call returns.
         unsafe { (self.entry)(arguments.as_ptr()) == 0 }
     }
 }
@@ -168,14 +179,15 @@ impl KernelCode for CompiledKernel {
         slots: &mut [MemorySlot<'_>],
         integers: &[i64],
         interrupt: &AtomicBool,
-        told: &dyn Fn(i64, i64),
+        report: &dyn Fn(i64, i64),
     ) -> Result<(), KernelInterrupted> {
         assert_eq!(integers.len(), self.integers, "every integer has a value");
-        let given = self.place_arguments(slots, &|_| (Copies::One, 1));
+        let places = self.place_arguments(slots, &|_| (Copies::One, 1));
         let pool = std::ptr::from_ref::<ThreadPool>(&self.pool);
-        let head = [interrupt.as_ptr().cast_const().cast(), std::ptr::from_ref(&told).cast(), pool.cast()].map(address);
+        let head =
+            [interrupt.as_ptr().cast_const().cast(), std::ptr::from_ref(&report).cast(), pool.cast()].map(address);
         // SAFETY: the slots are borrowed until the call returns.
-        let done = unsafe { self.call(head, &given, integers, [0, 0]) };
+        let done = unsafe { self.call(head, &places, integers, [0, 0]) };
         if done { Ok(()) } else { Err(KernelInterrupted) }
     }
 
@@ -194,9 +206,10 @@ impl KernelCode for CompiledKernel {
             words.len() + integers.len() <= MAX_SCALAR_WORDS,
             "there must be at most MAX_SCALAR_WORDS words and integers"
         );
-        let told: &dyn Fn(i64, i64) = &|_, _| {};
+        let report: &dyn Fn(i64, i64) = &|_, _| {};
         let pool = std::ptr::from_ref::<ThreadPool>(&self.pool);
-        let head = [interrupt.as_ptr().cast_const().cast(), std::ptr::from_ref(&told).cast(), pool.cast()].map(address);
+        let head =
+            [interrupt.as_ptr().cast_const().cast(), std::ptr::from_ref(&report).cast(), pool.cast()].map(address);
         let start = words.as_mut_ptr();
         let places = (0..words.len()).map(|k| address(start.wrapping_add(k).cast_const().cast()));
         let mut arguments = [0; HEAD_WORDS + MAX_SCALAR_WORDS];
@@ -225,10 +238,10 @@ impl KernelCode for CompiledKernel {
         integers: &[i64],
         chunks: &[(i64, i64)],
         interrupt: &AtomicBool,
-        told: &dyn Fn(usize),
+        report: &dyn Fn(usize),
     ) -> Result<(), KernelInterrupted> {
         assert_eq!(integers.len() + 2, self.integers, "every integer has a value");
-        let given = self.place_arguments(slots, &|k| match copies.get(k).copied().unwrap_or(Copies::One) {
+        let places = self.place_arguments(slots, &|k| match copies.get(k).copied().unwrap_or(Copies::One) {
             Copies::One => (Copies::One, 1),
             Copies::Chunks => (Copies::Chunks, chunks.len()),
             Copies::Threads => (Copies::Threads, self.threads()),
@@ -242,12 +255,12 @@ impl KernelCode for CompiledKernel {
             // SAFETY: the slots are borrowed until all chunks are done. By the contract of
             // `run_chunks`, no chunk writes an element of a single copy that another reads or
             // writes. Each further copy belongs to one chunk or one thread.
-            let done = unsafe { self.call(head, &given, &integers, [chunk, thread]) };
+            let done = unsafe { self.call(head, &places, &integers, [chunk, thread]) };
             if !done {
                 stopped.store(true, Ordering::Relaxed);
             }
         };
-        self.pool.run(chunks.len(), &work, told);
+        self.pool.run(chunks.len(), &work, report);
         if stopped.load(Ordering::Relaxed) { Err(KernelInterrupted) } else { Ok(()) }
     }
 }

@@ -71,7 +71,7 @@ impl<'g> Generator<'g> {
             (Scalar::F64 | Scalar::F32, false) => FloatCC::LessThanOrEqual,
             (Scalar::I64, true) => return Ok(self.builder.ins().smax(a, b)),
             (Scalar::I64, false) => return Ok(self.builder.ins().smin(a, b)),
-            (Scalar::Bool, _) => return Err("an extreme of truth values".to_owned()),
+            (Scalar::Bool, _) => return Err("a maximum or minimum of truth values".to_owned()),
         };
         let (better, is_nan) = (self.builder.ins().fcmp(by, a, b), self.builder.ins().fcmp(FloatCC::Unordered, a, a));
         let first = self.builder.ins().bor(better, is_nan);

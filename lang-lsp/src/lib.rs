@@ -57,7 +57,8 @@ const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(1);
 /// The interval at which the server checks that the client is alive.
 const WATCH_INTERVAL: Duration = Duration::from_secs(5);
 
-const HELP: &str = "Language server for Iverson. An editor starts it and communicates over standard input and output.
+const HELP: &str =
+    "Language server for Iverson. An editor starts it and communicates with it over standard input and output.
 
 Options:
   --stdio          Use standard input and output (the default)

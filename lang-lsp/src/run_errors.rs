@@ -116,7 +116,7 @@ impl RunDiagnostic {
             told.push_str(&format!("\ncalled at {first}"));
             told.extend(rest.iter().take(MAX_CALLERS).map(|caller| format!(", from {caller}")));
             if let Some(more) = rest.len().checked_sub(MAX_CALLERS).filter(|more| *more > 0) {
-                told.push_str(&format!(", and {more} more calls"));
+                told.push_str(&format!(", and {more} more {}", if more == 1 { "call" } else { "calls" }));
             }
         }
         told

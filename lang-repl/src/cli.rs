@@ -68,7 +68,8 @@ Examples:
   iverson show adjoint conv.iv loss --origins   … with the origin of each line in loss";
 
 const BENCH_EXAMPLES: &str =
-    "Runs the definition and its gradient once to compile them, and then for the minimum time, at least five times.
+    "Runs the definition and its gradient once each to compile them. Then runs each at least five times, and
+for at least the minimum time.
 The arguments are pseudo-random reals between -1 and 1. Type parameters are f64.
 
 Examples:
@@ -122,7 +123,7 @@ pub(crate) struct CommonOptions {
     /// Precision in which `f64` is computed
     #[arg(long, global = true, value_enum, default_value = "f64")]
     pub(crate) precision: Precision,
-    /// Print the time of checking and of running
+    /// Print the times of checking and running
     #[arg(long, global = true)]
     pub(crate) time: bool,
     /// Print the work, tests and iterations of the run

@@ -1,9 +1,11 @@
-//! **Name lookup for documentation.** Looks a name up in this order: the current module, modules,
-//! words of the language and the prelude, the library.
+//! **Name lookup for documentation.** Finds the entities that a user's name denotes, and builds
+//! their [`DocEntry`]s. The order is: the current module, modules, words of the language and the
+//! prelude, the library.
 //!
-//! The first match wins, but a word and a prelude definition of one name are both shown. Library
-//! definitions are searched without imports, and are only mentioned beside a word or a prelude
-//! definition. `doc`, `cost` and the REPL use this module.
+//! The first match wins, but a word and a prelude definition of one name are both returned. Library
+//! definitions are searched without imports. Beside a word or a prelude definition, only their
+//! names are mentioned. The command `doc` and the REPL (`?`, `:cost`, the form commands,
+//! completion) call this module.
 
 use std::path::Path;
 
@@ -45,25 +47,25 @@ pub(crate) fn find_documentation(engine: &Engine, here: Option<&ModuleName>, nam
     library
 }
 
-/// Returns the definition that a name means. The name may also be that of a derivative, as `f_adj`;
-/// then `f` must exist.
+/// Returns the definition that a name denotes. The name may also be that of a derivative, such as
+/// `f_adj`; then `f` must exist.
 pub(crate) fn resolve_definition(engine: &Engine, here: Option<&ModuleName>, name: &str) -> Option<GlobalName> {
     let name = name.trim();
-    let known = |module: &str, name: &str| {
-        let derived = ["_adj", "_tan"];
-        let mut of = name;
+    let definition_in = |module: &str, name: &str| {
+        let suffixes = ["_adj", "_tan"];
+        let mut base = name;
         loop {
-            if engine.signature(&GlobalName::new(module, of)).is_some() {
+            if engine.signature(&GlobalName::new(module, base)).is_some() {
                 return Some(GlobalName::new(module, name));
             }
-            of = derived.iter().find_map(|suffix| of.strip_suffix(suffix))?;
+            base = suffixes.iter().find_map(|suffix| base.strip_suffix(suffix))?;
         }
     };
     if let Some((prefix, inner)) = name.split_once('.') {
-        return known(&resolve_module(engine, here, prefix)?, inner);
+        return definition_in(&resolve_module(engine, here, prefix)?, inner);
     }
-    let own = here.and_then(|module| known(module, name)).or_else(|| known(PRELUDE, name));
-    own.or_else(|| public_modules().find_map(|module| known(module, name)))
+    let own = here.and_then(|module| definition_in(module, name)).or_else(|| definition_in(PRELUDE, name));
+    own.or_else(|| public_modules().find_map(|module| definition_in(module, name)))
 }
 
 /// Returns the known name closest to an unknown one.
@@ -120,8 +122,8 @@ pub(crate) fn definition_entries(engine: &Engine, module: &ModuleName) -> Vec<Do
     docs.definitions().flat_map(entries).collect()
 }
 
-/// Returns the names under which a definition is listed: all names of a `let`, but of a type only
-/// its own, without constructors.
+/// Returns the names under which a definition is listed: all names of a `let`, and only the name
+/// itself of a type, without its constructors.
 fn listed_names(definition: &DefinitionDocs) -> &[Name] {
     let all = definition.names.as_slice();
     match definition.kind {
@@ -149,6 +151,7 @@ fn resolve_module(engine: &Engine, here: Option<&ModuleName>, prefix: &str) -> O
     LIBRARY.iter().find(|(name, _)| *name == prefix && *name != PRELUDE).map(|(name, _)| (*name).into())
 }
 
+/// Parses the documentation of a module.
 fn module_docs(engine: &Engine, module: &ModuleName) -> docs::ModuleDocs {
     docs::ModuleDocs::from_text(&engine.module_text(module))
 }
@@ -165,6 +168,7 @@ fn definition_entry(engine: &Engine, module: &ModuleName, prefix: &str, name: &s
     Some(build_entry(engine, module, prefix, found, &name.into()))
 }
 
+/// Returns the name with its prefix, unless that is empty or the prelude.
 fn qualified_name(prefix: &str, name: &str) -> String {
     if prefix.is_empty() || prefix == PRELUDE_NAME { name.to_owned() } else { format!("{prefix}.{name}") }
 }
@@ -172,9 +176,9 @@ fn qualified_name(prefix: &str, name: &str) -> String {
 /// Builds the entry for one of the names of a definition.
 fn build_entry(engine: &Engine, module: &ModuleName, prefix: &str, found: &DefinitionDocs, name: &Name) -> DocEntry {
     let constructor = found.kind == ItemKind::Type && found.names.first() != Some(name);
-    // The source of a `let` may define several names, so the signature is computed.
-    let told = found.has_type && found.kind != ItemKind::Let;
-    let signature = if told { None } else { engine.describe(module, found.kind, name) };
+    // The source of a `let` may define several names, so the engine computes the signature.
+    let source_shows_type = found.has_type && found.kind != ItemKind::Let;
+    let signature = if source_shows_type { None } else { engine.describe(module, found.kind, name) };
     DocEntry {
         name: qualified_name(prefix, name),
         module: Some(json_module_name(module)),
@@ -198,7 +202,7 @@ fn json_module_name(module: &ModuleName) -> String {
     if *module == PRELUDE { PRELUDE_NAME.to_owned() } else { module.to_string() }
 }
 
-/// Describes the origin of a definition.
+/// Describes the origin of a definition. The name of a module without a file begins with `<`.
 fn origin_phrase(module: &ModuleName) -> String {
     match LIBRARY.iter().any(|(name, _)| *module == *name) {
         true if *module == PRELUDE => "in the prelude".to_owned(),

@@ -26,7 +26,7 @@ pages! {
 
 /// The page of words. Each section has the names of its words, in backticks, in its title, and then
 /// examples.
-const WORDS: &str = include_str!("../../docs/book/src/reference/words.md");
+static WORDS: &str = include_str!("../../docs/book/src/reference/words.md");
 
 /// Returns the titles and texts of the sections of the page of words.
 fn sections() -> impl Iterator<Item = (&'static str, &'static str)> {

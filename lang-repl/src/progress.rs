@@ -210,7 +210,9 @@ fn position_text(progress: &WorkProgress) -> String {
         (WorkKind::Steps, Some(total)) => {
             format!("step {} of {}", short_count((done + 1).min(*total)), short_count(*total))
         }
-        (WorkKind::Steps | WorkKind::Loop, _) => format!("{} steps", short_count(*done)),
+        (WorkKind::Steps | WorkKind::Loop, _) => {
+            format!("{} {}", short_count(*done), if *done == 1 { "step" } else { "steps" })
+        }
         (WorkKind::Passes(of), Some(total)) => format!("{}: pass {} of {total}", of.name(), (done + 1).min(*total)),
         (WorkKind::Statements(of), total) => {
             let of = of.map(|of| of.name());

@@ -1,6 +1,7 @@
 //! **Test support.** The code that the tests of the language share: literate pages, generators of
-//! random programs, oracles, golden values and plain reports. The tests themselves are in
-//! `tests/tests/`, the pages in `docs/` and `tests/literate/`.
+//! random programs, oracles, golden values and plain reports. A library holds it, because several
+//! test files call it. The tests themselves are in `tests/tests/`, the pages in `docs/` and
+//! `tests/literate/`.
 
 pub mod editors;
 pub mod forms;

@@ -1,5 +1,6 @@
-//! **Literate tests.** Runs the programs in Markdown files and compares their output with the
-//! recorded output. A block
+//! **Literate tests.** Finds the programs in Markdown files and compares their output with the
+//! recorded output, so that the documentation stays true. The tests in `tests/tests/suite` call
+//! [`check`] with a runner such as [`crate::run::see_block`]. A block
 //!
 //! ````text
 //! ```iverson
@@ -18,7 +19,7 @@
 //!   line before must state the reason: `<!-- fragment: … -->`, `<!-- nocheck: … -->`;
 //! - blocks in other languages are text.
 //!
-//! With `UPDATE_EXPECT=1` the output blocks are rewritten in place.
+//! With `UPDATE_EXPECT=1`, [`compare_or_update`] rewrites the output blocks in place.
 
 use std::path::{Path, PathBuf};
 
@@ -44,10 +45,10 @@ pub struct Block {
     pub text: String,
     /// The line of the page on which the text starts, from 1.
     pub line: usize,
-    /// The recorded output; empty if the page has no output block.
+    /// The recorded output; empty if no output block follows.
     pub output: String,
-    /// The lines of the page, from 0, that the output block occupies, with its fences and a blank
-    /// line before it. The range is empty and follows the program if no output block exists.
+    /// The lines of the page, from 0, that the output block occupies, with its fences and the blank
+    /// lines before it. If no output block exists, the range is empty and follows the program.
     recorded: std::ops::Range<usize>,
 }
 
@@ -103,16 +104,19 @@ fn opening(line: &str) -> Option<(usize, &str)> {
     (fence >= 3 && !info.contains('`')).then_some((fence, info.trim()))
 }
 
+/// Returns whether a line closes a fence of this width.
 fn closes(line: &str, fence: usize) -> bool {
     opening(line).is_some_and(|(width, info)| width >= fence && info.is_empty())
 }
 
+/// Returns whether the lines of a range are blank.
 fn blank(lines: &[&str], from: usize, to: usize) -> bool {
     lines.get(from..to).is_some_and(|between| between.iter().all(|l| l.trim().is_empty()))
 }
 
+/// Returns the kind of a block, from its attribute and the line before it.
 fn kind(attribute: &str, before: &str) -> Result<BlockKind, String> {
-    let excused = |word: &str| {
+    let require_reason = |word: &str| {
         let reason = before.strip_prefix("<!-- ").and_then(|l| l.strip_prefix(word)).and_then(|l| l.strip_prefix(": "));
         match reason {
             Some(reason) if reason.trim_end_matches("-->").trim().len() > 3 => Ok(()),
@@ -121,8 +125,8 @@ fn kind(attribute: &str, before: &str) -> Result<BlockKind, String> {
     };
     match attribute {
         "" => Ok(BlockKind::Program),
-        "fragment" => excused("fragment").map(|()| BlockKind::Fragment),
-        "nocheck" => excused("nocheck").map(|()| BlockKind::Unchecked),
+        "fragment" => require_reason("fragment").map(|()| BlockKind::Fragment),
+        "nocheck" => require_reason("nocheck").map(|()| BlockKind::Unchecked),
         other => match other.strip_prefix("file=") {
             Some(name) => Ok(BlockKind::Module(name.into())),
             None => Err(format!("unknown attribute `{other}`")),
@@ -151,14 +155,17 @@ pub fn record(page: &str, blocks: &[Block], outputs: &[String]) -> String {
     out
 }
 
-/// Runs a page. `see` returns the output of block number `i`. Returns the differences from the
-/// recorded outputs, one for each block, and the page with the current outputs.
+/// Runs a page. `output_of` returns the output of block number `i`. Returns the differences from
+/// the recorded outputs, one for each block that differs, and the page with the current outputs.
 ///
 /// # Errors
-/// As [`blocks`].
-pub fn check(page: &str, mut see: impl FnMut(&[Block], usize) -> String) -> Result<(Vec<String>, String), String> {
+/// Those of [`blocks`].
+pub fn check(
+    page: &str,
+    mut output_of: impl FnMut(&[Block], usize) -> String,
+) -> Result<(Vec<String>, String), String> {
     let blocks = blocks(page)?;
-    let outputs: Vec<String> = (0..blocks.len()).map(|i| see(&blocks, i)).collect();
+    let outputs: Vec<String> = (0..blocks.len()).map(|i| output_of(&blocks, i)).collect();
     let faults = blocks
         .iter()
         .zip(&outputs)
@@ -196,13 +203,13 @@ pub fn files(folder: &Path, extension: &str) -> Vec<PathBuf> {
     found
 }
 
-/// Returns the root of the repository. It is read at run time, because checkouts may share a build
-/// cache.
+/// Returns the root of the repository. It comes from the environment at run time, because checkouts
+/// may share a build cache.
 #[must_use]
 pub fn root() -> PathBuf {
-    let own =
+    let crate_folder =
         std::env::var_os("CARGO_MANIFEST_DIR").map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")), PathBuf::from);
-    own.parent().map(Path::to_path_buf).unwrap_or_default()
+    crate_folder.parent().map(Path::to_path_buf).unwrap_or_default()
 }
 
 /// Returns whether recorded outputs must be rewritten.
@@ -211,14 +218,14 @@ pub fn updating() -> bool {
     std::env::var("UPDATE_EXPECT").is_ok_and(|value| value == "1")
 }
 
-/// Compares a file's text with the wanted text. Writes the wanted text in update mode, else adds a
-/// fault.
+/// Compares the recorded text of a file with the wanted text. If they differ, writes the wanted
+/// text in update mode, else adds a fault.
 ///
 /// # Panics
 /// If the file cannot be written.
 #[expect(clippy::panic, reason = "a test goes no further")]
-pub fn compare_or_update(path: &Path, now: &str, wanted: &str, faults: &mut Vec<String>) {
-    if now == wanted {
+pub fn compare_or_update(path: &Path, recorded: &str, wanted: &str, faults: &mut Vec<String>) {
+    if recorded == wanted {
         return;
     }
     if updating() {
@@ -271,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn faults_in_fences() {
+    fn malformed_fences_are_reported() {
         let fault = |page: &str| blocks(page).unwrap_err();
         assert_eq!(fault("```iverson\n"), "line 1: fence is never closed");
         assert_eq!(fault("```output\n```\n"), "line 1: output without a program");

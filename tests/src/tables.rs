@@ -49,7 +49,7 @@ fn table(name: &str, modules: &[(&str, String)]) -> Option<String> {
         "plot kinds" => PlotKind::ALL.iter().map(|k| row(k.name(), k.doc())).collect(),
         "plot options" => PlotOption::ALL.iter().map(|o| row(o.name(), o.doc())).collect(),
         "load options" => LoadOption::ALL.iter().map(|o| row(o.name(), o.doc())).collect(),
-        "derivatives" => Derivative::ALL.iter().map(|d| row(d.name(), d.doc())).collect(),
+        "derivatives" => DerivativeOp::ALL.iter().map(|d| row(d.name(), d.doc())).collect(),
         "builtins" => Builtin::ALL.iter().map(|b| row(b.signature().trim_start_matches("def "), b.doc())).collect(),
         "prelude" => {
             let (_, text) = modules.iter().find(|(module, _)| *module == PRELUDE)?;

@@ -52,7 +52,7 @@ fn pack_extension(root: &Path, dist: &Path) -> Result<(), String> {
     let folder = root.join("editors/vscode");
     let npm = if cfg!(windows) { "npm.cmd" } else { "npm" };
     if Command::new(npm).arg("--version").output().is_err() {
-        println!("npm is not installed, so the extension of VS Code is not packed");
+        println!("npm is not installed, so the VS Code extension is not packed");
         return Ok(());
     }
     run_program(npm, ["ci", "--no-audit", "--no-fund"], &folder)?;

@@ -36,7 +36,7 @@ export class Messages implements vscode.Disposable {
       }
     }
     const all = "Show All";
-    const settings = "Open the Settings";
+    const settings = "Open Settings";
     // VS Code shows all lines of a notification that has a button.
     const choices = limit !== undefined ? [settings] : whole || long ? [] : [all];
     const shown =

@@ -52,7 +52,7 @@ export function findServer(): Search {
     missing:
       `The language server ${NAME} is not on the PATH. ` +
       (project() === undefined
-        ? "Build it with `cargo install --locked --path lang-lsp` in a checkout of Iverson, or set iverson.server.path, in a remote window among the settings of the machine."
+        ? "Build it with `cargo install --locked --path lang-lsp` in a checkout of Iverson, or set iverson.server.path. In a remote window, this setting is in the machine settings."
         : "It can be built from this workspace."),
   };
 }
@@ -60,7 +60,7 @@ export function findServer(): Search {
 /** Reports that the server is missing and suggests a fix. Returns true if it may exist now. */
 export async function offerServer(message: string): Promise<boolean> {
   const build = "Build It";
-  const settings = "Open the Settings";
+  const settings = "Open Settings";
   const choices = project() === undefined ? [settings] : [build, settings];
   const choice = await vscode.window.showWarningMessage(`Iverson: ${message}`, ...choices);
   if (choice === build) {

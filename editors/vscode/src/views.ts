@@ -151,7 +151,7 @@ export class Views implements vscode.FileSystemProvider, vscode.CodeLensProvider
     const before = this.shown.get(uri.toString());
     const instead = (text: string): Shown => ({ text, language: "iverson", note: undefined, failed: true, lines: new Map() });
     if (subject === undefined) {
-      return instead("-- This is no view of a definition.\n");
+      return instead("-- This is not a view of a definition.\n");
     }
     if (client === undefined) {
       return before ?? instead("-- The language server is not running.\n");

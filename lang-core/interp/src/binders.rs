@@ -238,7 +238,7 @@ impl<'i> Interp<'i> {
             Some(seen) if *seen == n => Ok(()),
             Some(seen) => {
                 let found = counted(n, "element", "elements");
-                Err(at.fail(ErrorCode::E0501, format!("a part has {found}, but the first part has {seen}")))
+                Err(at.fail(ErrorCode::E0501, format!("a row has {found}, but the first row has {seen}")))
             }
             None => {
                 extents.observed.push(n);

@@ -132,8 +132,9 @@ impl Interp<'_> {
             if k < 1 {
                 let what = format!("the checkpoint spacing is {k}; it must be at least 1");
                 let mut failure = at.fail(ErrorCode::E0511, what);
-                failure.help =
-                    Some("`checkpoint 1:` keeps every state, `checkpoint:` chooses a spacing itself".to_owned());
+                failure.help = Some(
+                    "`checkpoint 1:` keeps every state; `checkpoint:` chooses the spacing automatically".to_owned(),
+                );
                 return Err(failure);
             }
         }

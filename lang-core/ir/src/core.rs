@@ -438,7 +438,7 @@ impl NoCoreFormReason {
             Self::Derivative => "a derivative without a generated form",
             Self::TooLarge => "a form that exceeds the size limit",
             Self::IndexOverflow => "an index or a quotient that may overflow 64 bits because of a large factor",
-            Self::Memory => "stored states that exceed the memory limit",
+            Self::Memory => "a derivative whose stored states exceed the memory limit",
         }
     }
 }

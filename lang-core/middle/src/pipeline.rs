@@ -1,11 +1,12 @@
 //! **Pass pipeline.** Lowers a definition through every form to Tensor SSA, and derives the Tensor
 //! SSA of its derivatives.
 //!
-//! Callees take the same way on their own, through [`CalleeForms`]. A session implements the trait
-//! as incremental queries. It lowers a definition once, and again only after an edit that reaches
-//! the definition. [`MemoisedForms`] implements the trait for one revision and also counts the
-//! applied rewrite rules. Debug builds assert the normal form of three of the stages: lifted,
-//! without tuples, and pushed out.
+//! The pipeline requests the forms of callees through [`CalleeForms`], so each definition is
+//! lowered separately. A session implements the trait as incremental queries. It lowers a
+//! definition again only after an edit that reaches the definition. [`MemoisedForms`] implements
+//! the trait for one revision and also counts the applied rewrite rules.
+//!
+//! Debug builds assert the normal form of three stages: lifted, without tuples, and pushed out.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -127,9 +128,9 @@ pub fn lower(
     ensure_sufficient_stack(|| {
         let lifted = let_lifting::lift_lets(&core, hits);
         debug_assert!(let_lifting::is_lifted(&lifted.body), "lifted: {lifted}");
-        let pairs = pair_elimination::eliminate_pairs(&lifted, hits);
-        debug_assert!(pair_elimination::is_flat(&pairs), "pairs: {pairs}");
-        let pushed = pushout::push_out_generations(&pairs, hits);
+        let flat = pair_elimination::eliminate_pairs(&lifted, hits);
+        debug_assert!(pair_elimination::is_flat(&flat), "pairs: {flat}");
+        let pushed = pushout::push_out_generations(&flat, hits);
         debug_assert!(pushout::is_pushed(&pushed), "pushed: {pushed}");
         let (mut ssa, origins) = to_ssa::to_ssa(&pushed, &|c| callees.ssa(c), callees.inlines_eagerly(), hits);
         propagate_bounded(&core.body, callees, &mut ssa);
@@ -137,9 +138,9 @@ pub fn lower(
             Some(_) => core.rule_of.is_some(),
             None => callee.rules.is_empty() && callee.runtime_request.is_none() && bodies.has_rule(&callee.def),
         };
-        let (lifted, pairs, pushed) = (Arc::new(lifted), Arc::new(pairs), Arc::new(pushed));
+        let (lifted, flat, pushed) = (Arc::new(lifted), Arc::new(flat), Arc::new(pushed));
         let (ssa, origins) = (Arc::new(ssa), Arc::new(origins));
-        Ok(Arc::new(Stages { core, lifted, flat: pairs, pushed, ssa, origins }))
+        Ok(Arc::new(Stages { core, lifted, flat, pushed, ssa, origins }))
     })
 }
 
@@ -152,14 +153,14 @@ pub fn derive_traced(
     callee: &Arc<FunctionKey>,
     hits: &mut RuleCoverage,
 ) -> Option<TracedSsa> {
-    let (Some(last), Some(of)) = (callee.derivatives.last(), callee.primal()) else {
+    let (Some(last), Some(primal)) = (callee.derivatives.last(), callee.primal()) else {
         let stages = callees.stages(callee).ok()?;
         return Some(TracedSsa { ssa: stages.ssa.clone(), origins: stages.origins.clone() });
     };
-    let of = Arc::new(of);
-    let ssa = callees.ssa(&of)?;
+    let primal = Arc::new(primal);
+    let ssa = callees.ssa(&primal)?;
     let functions = |c: &Arc<FunctionKey>| callees.ssa(c);
-    let derived = ensure_sufficient_stack(|| match user_rules(bodies, callees, &of, last).as_slice() {
+    let derived = ensure_sufficient_stack(|| match user_rules(bodies, callees, &primal, last).as_slice() {
         [] => ad::derive(&ssa, last, &functions, hits),
         rules => rules.iter().find_map(|rule| ad::rule::derive(&ssa, rule, last, &functions, hits)),
     });
@@ -170,9 +171,9 @@ pub fn derive_traced(
 /// second is the rule of the other kind: its transpose serves if the first is missing or has no
 /// Tensor SSA.
 ///
-/// A rule types the tangent of an `a` as an `a`, which holds for reals alone. So every type
-/// argument must be a real scalar. A definition that takes functions is a local function at each
-/// application, so the first branch handles it.
+/// A rule of a generic definition types the tangent of an `a` as an `a`, which holds for reals
+/// alone. So every type argument must be a real scalar. A definition that takes functions becomes a
+/// local function at each application, so it has the rule of a local function.
 fn user_rules(
     bodies: &dyn ElabQueries,
     callees: &dyn CalleeForms,
@@ -204,8 +205,9 @@ fn user_rules(
     [first, second].into_iter().filter_map(written).collect()
 }
 
-/// Marks as bounded the integer parameters that a function passes on to bounded parameters of a
-/// callee. They appear in indices here too, because the call may be inlined.
+/// Marks as bounded the integer parameters that a function passes to bounded parameters of a
+/// callee. A bounded parameter occurs in index expressions. An inlined call moves those into the
+/// caller.
 fn propagate_bounded(e: &ExprRef, callees: &dyn CalleeForms, ssa: &mut SsaFunction) {
     if let ExprKind::Call(callee, _, args) = &e.kind
         && args.iter().any(|arg| matches!(arg.kind, ExprKind::Index(_)))
@@ -248,12 +250,12 @@ pub fn recursion_error(callee: &FunctionKey) -> Box<NoCoreForm> {
     unsupported_error(callee, NoCoreFormReason::Recursion)
 }
 
-fn unsupported_error(callee: &FunctionKey, what: NoCoreFormReason) -> Box<NoCoreForm> {
-    Box::new(NoCoreForm { reason: what, item: callee.def.clone(), span: Span::default() })
+fn unsupported_error(callee: &FunctionKey, reason: NoCoreFormReason) -> Box<NoCoreForm> {
+    Box::new(NoCoreForm { reason, item: callee.def.clone(), span: Span::default() })
 }
 
 /// **Memoised** [`CalleeForms`] for one revision. Computes each form at its first use. A form in
-/// progress reads as missing, which is how recursion is detected.
+/// progress reads as missing, so recursion becomes an error and not an endless computation.
 pub struct MemoisedForms<'a> {
     bodies: &'a dyn ElabQueries,
     core: RefCell<HashMap<FunctionKey, CoreResult>>,
@@ -302,10 +304,10 @@ impl<'a> MemoisedForms<'a> {
         }
         self.derived.borrow_mut().insert((**callee).clone(), None);
         let mut hits = RuleCoverage::default();
-        let made = ensure_sufficient_stack(|| derive_traced(self.bodies, self, callee, &mut hits));
+        let result = ensure_sufficient_stack(|| derive_traced(self.bodies, self, callee, &mut hits));
         self.hits.borrow_mut().merge(&hits);
-        self.derived.borrow_mut().insert((**callee).clone(), made.clone());
-        made
+        self.derived.borrow_mut().insert((**callee).clone(), result.clone());
+        result
     }
 }
 
@@ -314,9 +316,9 @@ impl CalleeForms for MemoisedForms<'_> {
         if let Some(known) = self.core.borrow().get(&**callee) {
             return known.clone();
         }
-        let made = core_form(self.bodies, self, callee);
-        self.core.borrow_mut().insert((**callee).clone(), made.clone());
-        made
+        let result = core_form(self.bodies, self, callee);
+        self.core.borrow_mut().insert((**callee).clone(), result.clone());
+        result
     }
 
     fn stages(&self, callee: &Arc<FunctionKey>) -> StagesResult {
@@ -325,10 +327,10 @@ impl CalleeForms for MemoisedForms<'_> {
         }
         self.stages.borrow_mut().insert((**callee).clone(), None);
         let mut hits = RuleCoverage::default();
-        let made = ensure_sufficient_stack(|| lower(self.bodies, self, callee, &mut hits));
+        let result = ensure_sufficient_stack(|| lower(self.bodies, self, callee, &mut hits));
         self.hits.borrow_mut().merge(&hits);
-        self.stages.borrow_mut().insert((**callee).clone(), Some(made.clone()));
-        made
+        self.stages.borrow_mut().insert((**callee).clone(), Some(result.clone()));
+        result
     }
 
     fn has_stages(&self, callee: &Arc<FunctionKey>) -> Result<(), Box<NoCoreForm>> {

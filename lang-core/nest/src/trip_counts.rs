@@ -132,7 +132,12 @@ impl NestScope {
 
     /// Returns the trip count in words; `shown` renames the atoms of polynomials.
     pub(super) fn trip_count_text(&self, shown: &dyn Fn(&Poly) -> Poly) -> String {
-        format!("{} times{}", self.count_text(shown), if self.is_in_while_loop { " per iteration" } else { "" })
+        let times = match self.count_text(shown).as_str() {
+            "1" => "once".to_owned(),
+            "at most 1" => "at most once".to_owned(),
+            count => format!("{count} times"),
+        };
+        format!("{times}{}", if self.is_in_while_loop { " per iteration" } else { "" })
     }
 
     fn count_text(&self, shown: &dyn Fn(&Poly) -> Poly) -> String {

@@ -1,8 +1,11 @@
 //! **Resolution of expressions and patterns**, including the scope of each binding.
 //!
+//! Each name gets its meaning in the output of the pass, a [`Res`] or [`PatRes`]; an unknown name
+//! gets a diagnostic. The pass in `pass` calls this module for each expression of an item.
+//!
 //! A `let` binds after its value. The later ranges, the filter and the body of a binder see its
-//! index variable. The body, the condition and the `yield` see a carry; in a `yield` it is the
-//! state before the step. The pass in `pass` calls this module for each expression of an item.
+//! index variable. The body, the condition and the `yield` of a loop see its carry; in a `yield`
+//! the carry is the state before the step.
 
 use std::collections::HashMap;
 
@@ -18,6 +21,7 @@ use lang_syntax::ast::{self, CallArg, Expr, ExprId, Ident, IndexRange, IndexVar,
 use lang_syntax::ops::{BinderKind, Scalar};
 
 impl<'a> Resolver<'a> {
+    /// Resolves an expression and all its parts.
     pub(super) fn resolve_expr(&mut self, id: ExprId) {
         let tree: &'a Tree = self.tree;
         let node = &tree.exprs[id];
@@ -68,7 +72,8 @@ impl<'a> Resolver<'a> {
             }
             Expr::Let(binds, body) => {
                 let mark = self.scopes.enter();
-                // The last value of a chain without `in` may contain its result, which then
+                // If `in` is missing, the body is an error node. The parser may then have
+                // taken the result of the chain into the last value, so that this value
                 // mentions the bound names.
                 if matches!(tree.exprs[*body].kind, Expr::Error) {
                     binds.iter().for_each(|bind| self.suppress_pattern_names(bind.pat));
@@ -76,9 +81,9 @@ impl<'a> Resolver<'a> {
                 for bind in binds {
                     self.suppress_function_let(bind.pat);
                     let bound = self.pattern_variable(bind.pat);
-                    let around = std::mem::replace(&mut self.current_let_name, bound);
+                    let outer = std::mem::replace(&mut self.current_let_name, bound);
                     self.resolve_expr(bind.value);
-                    self.current_let_name = around;
+                    self.current_let_name = outer;
                     if let Some(ty) = bind.ty {
                         self.resolve_annotation(ty, AnnotationSite::Let);
                     }
@@ -134,9 +139,9 @@ impl<'a> Resolver<'a> {
                 self.resolve_expr(*body);
                 self.scopes.leave(mark);
             }
-            Expr::Checkpoint { spacing: every, body: of } => {
-                every.iter().for_each(|e| self.resolve_expr(*e));
-                self.resolve_expr(*of);
+            Expr::Checkpoint { spacing, body } => {
+                spacing.iter().for_each(|e| self.resolve_expr(*e));
+                self.resolve_expr(*body);
             }
             Expr::With(base, updates) => {
                 self.resolve_expr(*base);
@@ -163,6 +168,7 @@ impl<'a> Resolver<'a> {
         }
     }
 
+    /// Resolves the ranges of index variables, and declares each after its own range.
     fn resolve_index_vars(&mut self, vars: &'a [IndexVar]) {
         for var in vars {
             match &var.range {
@@ -178,6 +184,7 @@ impl<'a> Resolver<'a> {
         }
     }
 
+    /// Resolves the callee and the arguments of a call.
     fn resolve_call(&mut self, callee: ExprId, args: &'a [CallArg]) {
         let tree: &'a Tree = self.tree;
         let callee_node = &tree.exprs[callee];
@@ -191,11 +198,11 @@ impl<'a> Resolver<'a> {
         }
         let res = self.out.exprs.get(&callee);
         // An unknown callee may be a misspelt derivative operator.
-        let derives = matches!(res, Some(Res::Derive(_) | Res::Error));
-        // If the callee takes no named arguments, a label may be an index variable without the word
-        // of its binder.
+        let may_derive = matches!(res, Some(Res::Derive(_) | Res::Error));
+        // If the callee takes no named arguments, a label such as `i:` may be an index variable
+        // whose binder keyword (`sum`, `for`) is missing. Its uses are not reported.
         let takes_names = matches!(res, Some(Res::Form(SpecialForm::Plot | SpecialForm::Load)));
-        if !derives && !takes_names && args.iter().any(|a| a.name.is_some()) {
+        if !may_derive && !takes_names && args.iter().any(|a| a.name.is_some()) {
             for arg in args {
                 match (&arg.name, &tree.exprs[arg.value].kind) {
                     (Some(name), _) => self.suppressed_names.push(name.name.clone()),
@@ -204,33 +211,33 @@ impl<'a> Resolver<'a> {
                 }
             }
         }
-        // The checker rejects `grad(f, x)` for its second argument. Resolution therefore skips it,
-        // because it may be a parameter of `f` or a value here.
-        let operator = matches!(res, Some(Res::Derive(_)));
-        let mut functions = 0;
+        // The checker rejects the second argument of `grad(f, x)`. Resolution therefore skips it,
+        // because it may name a parameter of `f` or a value here.
+        let is_derivative = matches!(res, Some(Res::Derive(_)));
+        let mut positional = 0;
         for arg in args {
-            functions += usize::from(arg.name.is_none());
-            let named = derives && arg.name.is_some() || operator && functions > 1;
-            if !(named && self.contains_only_names(arg.value)) {
+            positional += usize::from(arg.name.is_none());
+            let may_name_parameters = may_derive && arg.name.is_some() || is_derivative && positional > 1;
+            if !(may_name_parameters && self.contains_only_names(arg.value)) {
                 self.resolve_expr(arg.value);
             }
         }
     }
 
-    /// Adds the fix that replaces a call of another language's function by an expression over its
-    /// arguments.
+    /// Adds the fix that replaces a call of another language's function, such as `np.dot(x, y)`, by
+    /// an expression over its arguments.
     fn attach_call_fixes(&mut self, id: ExprId, callee: ExprId, args: &[CallArg]) {
-        let of = &self.tree.exprs[callee];
-        let (name, at) = match &of.kind {
-            Expr::Name(name) => (name, of.span),
+        let callee_node = &self.tree.exprs[callee];
+        let (name, at) = match &callee_node.kind {
+            Expr::Name(name) => (name, callee_node.span),
             Expr::Field(base, name) => {
                 let Some((root, between)) = self.module_path(*base) else { return };
                 let Expr::Name(module) = &self.tree.exprs[root].kind else { return };
                 // If the library has the function, the help names it instead.
-                let of_module =
+                let library_names_it =
                     suggest::library_counterpart(module).is_some() && self.library_value_help(&name.name).is_some();
                 if !suggest::is_foreign_module(module)
-                    || of_module
+                    || library_names_it
                     || self.library_value_by_path(&between, &name.name).is_some()
                 {
                     return;
@@ -239,13 +246,15 @@ impl<'a> Resolver<'a> {
             }
             _ => return,
         };
-        let Some(habit) = foreign_calls::find_foreign_call(foreign_calls::FOREIGN_FUNCTIONS, name) else { return };
-        let given = |arg: &CallArg| {
+        let Some(foreign_call) = foreign_calls::find_foreign_call(foreign_calls::FOREIGN_FUNCTIONS, name) else {
+            return;
+        };
+        let source_argument = |arg: &CallArg| {
             let node = &self.tree.exprs[arg.value];
             SourceArgument { span: node.span, is_plain: foreign_calls::is_plain(self.tree, arg.value) }
         };
-        let given: Vec<SourceArgument> = args.iter().map(given).collect();
-        let fixes = habit.fixes(self.tree.exprs[id].span, &given);
+        let arguments: Vec<SourceArgument> = args.iter().map(source_argument).collect();
+        let fixes = foreign_call.fixes(self.tree.exprs[id].span, &arguments);
         self.attach_fixes(at, fixes);
     }
 
@@ -259,8 +268,8 @@ impl<'a> Resolver<'a> {
         }
     }
 
-    /// Resolves `e.name`. It is `module.name` if a module of that name is imported, and no local or
-    /// item of this module shadows it.
+    /// Resolves `base.name`, a field or a member of a module. It is a member if `base` is the name
+    /// of an imported module, and no local or item of this module shadows that name.
     fn resolve_field(&mut self, id: ExprId, base: ExprId, name: &Ident) {
         let base_node = &self.tree.exprs[base];
         let Expr::Name(module) = &base_node.kind else {
@@ -270,9 +279,9 @@ impl<'a> Resolver<'a> {
             return;
         };
         let own = self.env.top_level_value(self.module, module);
-        let hidden =
+        let is_shadowed =
             self.scopes.lookup(module).is_some() || own.is_some_and(|v| owning_item(&v).module == *self.module);
-        if hidden {
+        if is_shadowed {
             return self.resolve_expr(base);
         }
         let qualifier = Ident { name: module.clone(), span: base_node.span };
@@ -296,6 +305,7 @@ impl<'a> Resolver<'a> {
         }
     }
 
+    /// Resolves `qualifier.name`, a member of this module.
     fn resolve_module_value(&mut self, qualifier: &Ident, module: &Name, name: &Ident) -> Res {
         if !self.env.has_module(module) || name.name.is_empty() {
             return Res::Error;
@@ -326,7 +336,7 @@ impl<'a> Resolver<'a> {
             return Res::Local(local);
         }
         if let Some(value) = self.env.top_level_value(self.module, name) {
-            // An unreadable parameter may shadow it.
+            // A parameter that the parser skipped may shadow it.
             if matches!(value, ValueRef::Let(_)) && self.tree.skipped_names.contains(name) {
                 return Res::Error;
             }
@@ -352,6 +362,7 @@ impl<'a> Resolver<'a> {
         }
     }
 
+    /// Records that the item refers to this one, and returns its meaning.
     fn reference_item(&mut self, value: ValueRef) -> Res {
         self.out.referenced_items.insert(owning_item(&value).clone());
         match value {
@@ -404,23 +415,24 @@ impl<'a> Resolver<'a> {
         }
     }
 
-    /// Reports the variables of one arm that share a name. The parser checks other patterns, where
-    /// every name is a variable.
+    /// Reports the variables of one arm that share a name: those from local number `first` on. The
+    /// parser checks other patterns, where every name is a variable.
     fn report_duplicate_bindings(&mut self, first: usize) {
         let mut seen: HashMap<&Name, Span> = HashMap::new();
-        let mut twice = Vec::new();
+        let mut duplicates = Vec::new();
         for local in self.out.locals.iter().skip(first).filter(|l| !matches!(l.name.as_str(), "" | "_")) {
             match seen.get(&local.name) {
                 Some(before) => {
-                    let message = format!("`{}` is bound twice", local.name);
-                    twice.push(Diagnostic::new(Code::E0012, local.span, message).related(*before, "first bound here"));
+                    let message = format!("duplicate variable `{}`", local.name);
+                    duplicates
+                        .push(Diagnostic::new(Code::E0012, local.span, message).related(*before, "first bound here"));
                 }
                 None => {
                     seen.insert(&local.name, local.span);
                 }
             }
         }
-        self.out.diagnostics.extend(twice);
+        self.out.diagnostics.extend(duplicates);
     }
 
     /// Records the names of a pattern as possibly declared, because their scope is unknown.
@@ -446,8 +458,8 @@ impl<'a> Resolver<'a> {
         }
     }
 
-    /// For `let f(x) = e`, the missing constructor is reported. This function suppresses reports of
-    /// its names as undefined.
+    /// Suppresses the reports of undefined names for `f` and `x` of `let f(x) = e`, because the
+    /// missing constructor `f` is reported already.
     fn suppress_function_let(&mut self, pat: PatId) {
         let Pat::Ctor { module: None, name, args } = &self.tree.pats[pat].kind else { return };
         let known = matches!(self.env.top_level_value(self.module, &name.name), Some(ValueRef::Ctor(..)));
@@ -469,6 +481,7 @@ impl<'a> Resolver<'a> {
         }
     }
 
+    /// Resolves the constructor of a pattern, and reports an unknown one.
     fn resolve_named_ctor(&mut self, qualifier: Option<&Ident>, name: &Ident) -> PatRes {
         if name.name.is_empty() {
             return PatRes::Error;
@@ -506,6 +519,7 @@ impl<'a> Resolver<'a> {
         }
     }
 
+    /// Warns about a pattern variable that looks like a constructor.
     fn warn_capitalised(&mut self, name: &Name, span: Span) {
         if !name.chars().next().is_some_and(char::is_uppercase) {
             return;

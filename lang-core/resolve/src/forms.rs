@@ -82,9 +82,9 @@ named! {
 named! {
     /// A named argument of `plot`.
     PlotOption {
-        Title "title" "A text above the plot.",
-        Xlabel "xlabel" "A text beside the horizontal axis.",
-        Ylabel "ylabel" "A text beside the vertical axis.",
+        Title "title" "The title above the plot.",
+        Xlabel "xlabel" "The label of the horizontal axis.",
+        Ylabel "ylabel" "The label of the vertical axis.",
         Xscale "xscale" "\"linear\" or \"log\".",
         Yscale "yscale" "\"linear\" or \"log\".",
         Bins "bins" "The number of intervals of a histogram.",
@@ -113,7 +113,7 @@ named! {
         Csv "csv" "A table.",
         Json "json" "Any value except functions.",
         Png "png" "An image.",
-        Txt "txt" "A table for people; it can be written, not read.",
+        Txt "txt" "A text table for people; it can only be written.",
     }
 }
 

@@ -77,7 +77,7 @@ impl DifferentiableOp {
         let definition = |(k, (name, partial)): (usize, &(&str, &str))| {
             let head = format!("def {}_{}({parameters}) -> a where a: real =", self.name_prefix(), k + 1);
             let gap = if head.len() + 1 + partial.len() > WIDTH { "\n  " } else { " " };
-            format!("--| The derivative of `{written}` by `{name}`.\n{head}{gap}{partial}\n")
+            format!("--| The derivative of `{written}` with respect to `{name}`.\n{head}{gap}{partial}\n")
         };
         partials.iter().enumerate().map(definition).collect()
     }

@@ -152,6 +152,7 @@ impl<'a> Resolver<'a> {
             suggest::did_you_mean(&var.name, &known).or_else(|| {
                 let text = match known.as_slice() {
                     [] => format!("a type parameter is a lower-case name in the signature, as in `x: {}`", var.name),
+                    [one] => format!("the only type parameter is `{one}`"),
                     known => format!("the type parameters are {}", quoted_list(known)),
                 };
                 Some(text.into())

@@ -268,7 +268,7 @@ const VALUE_HELPS: &[(&[&str], Hint)] = &[
     ),
     (&["zip"], Hint::text("write `zip_with(f, x, y)`, or `for i: f(x[i], y[i])`")),
     (&["vmap", "pmap"], Hint::text("write `for i: f(x[i])`, or `map(f, x)`")),
-    (&["jit"], Hint::new("leave `jit` out, because programs are always compiled", &[Suggestion::Remove])),
+    (&["jit"], Hint::new("remove `jit`, because Iverson compiles programs automatically", &[Suggestion::Remove])),
     (&["fori_loop"], Hint::text("write `fold x = init for i < n: f(i, x)`")),
     (&["while_loop"], Hint::text("write `loop x = init while p(x): f(x)`")),
     (&["where"], Hint::text("write `if c then a else b`, or `for i: if c[i] then a[i] else b[i]` for every element")),
@@ -325,7 +325,10 @@ const VALUE_HELPS: &[(&[&str], Hint)] = &[
     (&["rel"], Hint::text("write `rel i < n, j < m: p`")),
     (&["maximum"], Hint::text("write `max i: x[i]`, or `max(a, b)` for two values")),
     (&["minimum"], Hint::text("write `min i: x[i]`, or `min(a, b)` for two values")),
-    (&["around", "rounded"], Hint::text("write `round(x)`, or `round_to(x, 2)` for two digits after the point")),
+    (
+        &["around", "rounded"],
+        Hint::text("write `round(x)`, or `round_to(x, 2)` for two digits after the decimal point"),
+    ),
     (&["and"], replacement!("&&", "write `&&`")),
     (&["or"], replacement!("||", "write `||`")),
     (&["not"], replacement!("!", "write `!`")),
@@ -352,10 +355,7 @@ const VALUE_HELPS: &[(&[&str], Hint)] = &[
     (&["jacrev", "jacfwd"], Hint::text("write `jacobian(f)(x)`")),
     (&["stop_gradient", "detach"], replacement!("stop", "write `stop(e)`")),
     (&["lambda", "fn", "fun", "function"], Hint::text("write an anonymous function as `\\x: e`")),
-    (
-        &["return"],
-        Hint::new("leave `return` out, because the body is the value of a definition", &[Suggestion::Remove]),
-    ),
+    (&["return"], Hint::new("remove `return`, because the body is the value of a definition", &[Suggestion::Remove])),
     (&["elif", "elsif", "elseif"], replacement!("else if", "write `else if`")),
     (
         &["puts", "println", "printf", "echo", "display"],

@@ -106,7 +106,7 @@ impl Session {
         let span = place.and_then(|(item, span)| Some(span.shift(self.item(&item)?.start)));
         let short = &def.name;
         let message =
-            format!("no constant multiple of the cost of `{short}` bounds the cost of the adjoint of `{short}`");
+            format!("the cost of the adjoint of `{short}` exceeds every constant multiple of the cost of `{short}`");
         let formula = |f: &Formula| f.math_text(&FactContext::new(bound.question().assumptions), &bound.names);
         let grows = format!("as {}", formula(&term.clone().into()));
         let mut d = Diagnostic::new(Code::W0700, span.unwrap_or(name), message);

@@ -1,6 +1,8 @@
-//! **Inputs.** Keeps the texts of modules as inputs of the queries. An edit sets the texts of the
-//! items that it changes. It sets the list of a file's items only if the kinds or names of items
-//! change.
+//! **Inputs.** Keeps the texts of modules as salsa inputs, which the queries read.
+//! [`super::Session`] calls it to set, edit and remove modules.
+//!
+//! An edit sets the texts of the items that it changes. It sets the list of a file's items only if
+//! the kinds or names of items change. So the queries of all other items keep their results.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -12,33 +14,35 @@ use super::text::{FileText, ItemPiece};
 use lang_base::{ModuleName, Name};
 use lang_syntax::split::ItemKind;
 
-/// The identity of an item in its file.
+/// The identity of an item in its file: its kind, its name, and its number among the items of the
+/// same kind and name.
 pub(super) type ItemKey = (ItemKind, Name, u32);
 
-/// A module as the host set it.
+/// A module as the caller of the session set it.
 #[derive(Clone)]
 pub(super) struct ModuleInput {
-    /// The input.
+    /// The salsa input of its file.
     pub(super) file: SourceFile,
     /// Its text; the items of the input are its pieces, in the same order.
     pub(super) text: FileText,
-    /// The position of each item.
+    /// The position of each item among the items of the file.
     pub(super) positions: Arc<HashMap<ItemKey, usize>>,
 }
 
-/// All modules, removed ones included, because their inputs are used again.
+/// All modules. Removed modules stay, because a module of the same name uses their inputs again.
 #[derive(Clone, Default)]
 pub(super) struct Inputs {
     modules: HashMap<ModuleName, Arc<ModuleInput>>,
     /// The number of edits that may have changed the meaning of a name in an item whose text
     /// stayed: see [`Inputs::naming_revision()`].
     naming_revision: u64,
-    /// Items that belong to no file. They are used again, because inputs are never deleted.
+    /// Items that belong to no file. New items use them again, because salsa deletes no inputs.
     unused_items: Vec<ItemInput>,
 }
 
 impl Inputs {
-    /// Creates the modules of the library, which hardly ever change.
+    /// Creates the modules of the library. Their durability is high, because they hardly ever
+    /// change.
     pub(super) fn of_library(db: &mut Db, modules: impl Iterator<Item = (&'static str, &'static str)>) -> Self {
         let mut inputs = Self::default();
         for (name, text) in modules {
@@ -60,7 +64,7 @@ impl Inputs {
         self.naming_revision
     }
 
-    /// Returns a module that exists.
+    /// Returns the module of a name, or `None` if it does not exist or is removed.
     pub(super) fn module(&self, db: &Db, name: &str) -> Option<&ModuleInput> {
         Workspace::get(db).files(db).get(name)?;
         self.modules.get(name).map(|module| &**module)
@@ -76,18 +80,20 @@ impl Inputs {
         });
         let module = Arc::make_mut(module);
         let file = module.file;
-        let (replaced, was) = change(&mut module.text);
+        let (replaced, old) = change(&mut module.text);
         let pieces = module.text.pieces();
-        let now = pieces.get(replaced.start..).unwrap_or_default();
-        let same = pieces.len() == module.positions.len()
-            && was.iter().zip(now).all(|(was, now)| (was.kind, &was.name) == (now.kind, &now.name));
-        if same {
-            for (at, (_, now)) in (replaced.start..).zip(was.iter().zip(now)).filter(|(_, (w, n))| w.text != n.text) {
-                if module.introduces_names(now) {
+        let new = pieces.get(replaced.start..).unwrap_or_default();
+        let same_items = pieces.len() == module.positions.len()
+            && old.iter().zip(new).all(|(old, new)| (old.kind, &old.name) == (new.kind, &new.name));
+        if same_items {
+            for (at, (_, new)) in
+                (replaced.start..).zip(old.iter().zip(new)).filter(|(_, (old, new))| old.text != new.text)
+            {
+                if module.introduces_names(new) {
                     self.naming_revision += 1;
                 }
                 if let Some(item) = file.items(db).get(at).copied() {
-                    item.set_text(db).to(Arc::clone(&now.text));
+                    item.set_text(db).to(Arc::clone(&new.text));
                 }
             }
         } else {
@@ -129,7 +135,7 @@ impl ModuleInput {
         self.items_with_starts_from(db, 0)
     }
 
-    /// The same from the item at position `first` on.
+    /// As [`Self::items_with_starts`], but from the item at position `first` on.
     pub(super) fn items_with_starts_from<'m>(
         &'m self,
         db: &'m dyn Database,
@@ -139,27 +145,28 @@ impl ModuleInput {
         items.zip(self.text.pieces().iter().skip(first).map(|piece| piece.start))
     }
 
-    /// Returns whether an edit of this item may change the meaning of names in others. The sizes in
-    /// the signature of a definition are names in its rules.
+    /// Returns whether an edit of this item may change the meaning of names in others. An edit of a
+    /// definition may do so if it has derivative rules, because they use its sizes as names.
     fn introduces_names(&self, piece: &ItemPiece) -> bool {
-        let rule = |kind| self.positions.contains_key(&(kind, piece.name.clone(), 0));
+        let has_rule = |kind| self.positions.contains_key(&(kind, piece.name.clone(), 0));
         match piece.kind {
             ItemKind::Type | ItemKind::Let | ItemKind::Import => true,
-            ItemKind::Def => rule(ItemKind::Derivative) || rule(ItemKind::Adjoint),
+            ItemKind::Def => has_rule(ItemKind::Derivative) || has_rule(ItemKind::Adjoint),
             ItemKind::Do | ItemKind::Derivative | ItemKind::Adjoint | ItemKind::StrayText => false,
         }
     }
 
-    /// Assigns an item to each piece: the item with the same key, if one exists.
-    fn assign_items(&mut self, db: &mut Db, free: &mut Vec<ItemInput>, shape: Durability) {
+    /// Assigns an item to each piece: the item with the same key if one exists, else an unused or
+    /// new one. `durability` is that of new items.
+    fn assign_items(&mut self, db: &mut Db, unused_items: &mut Vec<ItemInput>, durability: Durability) {
         let old = self.file.items(db).clone();
         let mut used = vec![false; old.len()];
         let keys = item_keys(self.text.pieces());
         let mut items: Vec<Option<ItemInput>> = Vec::with_capacity(keys.len());
         for (key, piece) in keys.iter().zip(self.text.pieces()) {
-            let at = self.positions.get(key).copied();
-            let item = at.and_then(|at| old.get(at)).copied();
-            if let Some(used) = at.and_then(|at| used.get_mut(at)) {
+            let position = self.positions.get(key).copied();
+            let item = position.and_then(|position| old.get(position)).copied();
+            if let Some(used) = position.and_then(|position| used.get_mut(position)) {
                 *used = true;
             }
             if let Some(item) = item.filter(|item| *item.text(db) != piece.text) {
@@ -167,31 +174,33 @@ impl ModuleInput {
             }
             items.push(item);
         }
-        free.extend(old.iter().zip(used).filter(|(_, used)| !used).map(|(item, _)| *item));
+        unused_items.extend(old.iter().zip(used).filter(|(_, used)| !used).map(|(item, _)| *item));
         let all = items.into_iter().zip(&keys).zip(self.text.pieces());
         let all = all.map(|((item, key), piece)| {
-            item.unwrap_or_else(|| self.reuse_or_create_item(db, free, key.clone(), Arc::clone(&piece.text), shape))
+            item.unwrap_or_else(|| {
+                self.reuse_or_create_item(db, unused_items, key.clone(), Arc::clone(&piece.text), durability)
+            })
         });
         let all = all.collect();
         self.file.set_items(db).to(all);
         self.positions = Arc::new(keys.into_iter().zip(0..).collect());
     }
 
-    /// Returns an item that belonged to no file, or a new one.
+    /// Returns an unused item, or a new one, as the item of this key.
     fn reuse_or_create_item(
         &self,
         db: &mut Db,
-        free: &mut Vec<ItemInput>,
+        unused_items: &mut Vec<ItemInput>,
         key: ItemKey,
         text: Arc<str>,
-        shape: Durability,
+        durability: Durability,
     ) -> ItemInput {
         let (kind, name, ordinal) = key;
-        let Some(item) = free.pop() else {
+        let Some(item) = unused_items.pop() else {
             // Texts change more often than the identities of their items.
-            let of_text = if shape == Durability::HIGH { shape } else { Durability::LOW };
+            let text_durability = if durability == Durability::HIGH { durability } else { Durability::LOW };
             let item = ItemInput::builder(self.file, kind, name, ordinal, text);
-            return item.durability(shape).text_durability(of_text).new(db);
+            return item.durability(durability).text_durability(text_durability).new(db);
         };
         item.set_file(db).to(self.file);
         item.set_kind(db).to(kind);
@@ -202,7 +211,7 @@ impl ModuleInput {
     }
 }
 
-/// Returns the key of each piece.
+/// Returns the key of each piece, in order.
 fn item_keys(pieces: &[ItemPiece]) -> Vec<ItemKey> {
     let mut seen: HashMap<(ItemKind, &Name), u32> = HashMap::new();
     let mut keys = Vec::with_capacity(pieces.len());

@@ -181,7 +181,7 @@ fn find_self_use(db: &dyn Database, item: ItemInput, tree: &ast::Tree) -> Option
 }
 
 fn too_large_diagnostic(tree: &ast::Tree) -> Diagnostic {
-    Diagnostic::new(Code::E0006, ident_span(tree), "the type is too large after expansion")
+    Diagnostic::new(Code::E0006, ident_span(tree), "the type here is too large when fully expanded")
 }
 
 /// Returns the signatures of the builtins, by their position in [`Builtin::ALL`].

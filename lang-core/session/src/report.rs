@@ -1,5 +1,8 @@
-//! **Diagnostics of a module.** Moves the diagnostics of its items to their places in the file, and
-//! adds those that concern several items: duplicate names.
+//! **Diagnostics of a module.** Collects the diagnostics of its items, and adds those that concern
+//! several items or modules: duplicate names and wrong imports. [`super::Session`] calls it.
+//!
+//! Spans from the queries are relative to the item. Here *absolute* spans are positions in the
+//! file.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -22,25 +25,26 @@ use lang_syntax::ast;
 use lang_syntax::lexer::lex;
 use lang_syntax::split::ItemKind;
 
-/// The diagnostics of a module by item, so that those of unedited items can be reused.
+/// The diagnostics of a module by item, so that an edit can reuse those of other items.
 #[derive(Clone, Default, Debug)]
 pub struct ModuleDiagnostics {
     items: Vec<ItemDiagnostics>,
-    /// The diagnostics that concern several items, absolute.
+    /// The diagnostics that concern several items, with absolute spans.
     cross_item: Vec<Diagnostic>,
 }
 
-/// The diagnostics of an item, relative to its text.
+/// The diagnostics of an item, with spans relative to its text.
 #[derive(Clone, Debug)]
 struct ItemDiagnostics {
     item: ItemInput,
+    /// The position of its text in the file.
     start: u32,
     text: Arc<str>,
     diagnostics: Vec<Diagnostic>,
 }
 
 impl ModuleDiagnostics {
-    /// Returns all diagnostics, absolute and sorted by position.
+    /// Returns all diagnostics, with absolute spans and sorted by position.
     #[must_use]
     pub fn diagnostics(&self) -> Vec<Diagnostic> {
         let placed = self.items.iter().flat_map(|i| i.diagnostics.iter().map(|d| d.clone().shift(i.start)));
@@ -54,26 +58,26 @@ impl ModuleDiagnostics {
     }
 }
 
-/// The most edited items that [`diagnostics_after_edit`] checks.
+/// The largest number of edited items that [`diagnostics_after_edit`] checks.
 const MAX_EDITED_ITEMS: usize = 16;
 
-/// Returns the diagnostics of edited items, and the earlier ones of all others. This needs no check
-/// whether an edit affects an item. `None` if many items were edited.
+/// Checks the edited items of a module, and keeps the earlier diagnostics of all others, even if
+/// the edit affects them. So the result is available at once. `None` if many items were edited.
 pub(super) fn diagnostics_after_edit(
     db: &dyn Database,
     module: &ModuleInput,
     before: &ModuleDiagnostics,
 ) -> Option<ModuleDiagnostics> {
     let known: HashMap<ItemInput, &ItemDiagnostics> = before.items.iter().map(|i| (i.item, i)).collect();
-    let mut asked = 0;
+    let mut checked = 0;
     let mut items = Vec::with_capacity(before.items.len());
     for (item, start) in module.items_with_starts(db) {
         let text = item.text(db);
         match known.get(&item).filter(|known| known.text == *text) {
             Some(known) => items.push(ItemDiagnostics { start, ..(*known).clone() }),
-            None if asked == MAX_EDITED_ITEMS => return None,
+            None if checked == MAX_EDITED_ITEMS => return None,
             None => {
-                asked += 1;
+                checked += 1;
                 item_types_ready(db, item);
                 items.push(collect_item_diagnostics(db, item, start));
             }
@@ -82,7 +86,7 @@ pub(super) fn diagnostics_after_edit(
     Some(ModuleDiagnostics { items, cross_item: duplicate_definitions(db, module) })
 }
 
-/// Returns the diagnostics of an item that begins there, absolute.
+/// Returns the diagnostics of an item that begins at `start`, with absolute spans.
 pub(super) fn absolute_item_diagnostics(db: &dyn Database, item: ItemInput, start: u32) -> Vec<Diagnostic> {
     item_types_ready(db, item);
     sort_by_position(
@@ -100,7 +104,7 @@ fn collect_item_diagnostics(db: &dyn Database, item: ItemInput, start: u32) -> I
     ItemDiagnostics { item, start, text: Arc::clone(item.text(db)), diagnostics }
 }
 
-/// Returns the diagnostics of a module.
+/// Checks all items of a module, and returns its diagnostics.
 pub(super) fn module_diagnostics(db: &dyn Database, module: &ModuleInput) -> ModuleDiagnostics {
     if module.text.is_too_long() {
         return ModuleDiagnostics { items: Vec::new(), cross_item: lex(module.text.text()).diagnostics };
@@ -151,19 +155,19 @@ fn import_diagnostic(db: &dyn Database, item: ItemInput) -> Option<Diagnostic> {
     })
 }
 
-/// Returns the path of an import with the file ending.
+/// Returns the path of an import with the file extension `.iv`.
 #[must_use]
 pub fn with_file_extension(path: &str) -> String {
     format!("{}.iv", path.strip_suffix(".iv").unwrap_or(path))
 }
 
-/// Returns the hint for an import whose file exists under the name with the ending.
+/// Returns the help text for an import whose file exists under the name with the extension.
 #[must_use]
 pub fn whole_file_name_hint(file: &str) -> String {
     format!("the file is `{file}`; write the whole file name in quotes")
 }
 
-/// Returns the import that an item is. It queries only items of that kind.
+/// Returns the import of an `import` item, and `None` for other items. Runs no query for those.
 pub(super) fn import_at(db: &dyn Database, item: ItemInput) -> Option<&ImportRef> {
     (item.kind(db) == ItemKind::Import).then(|| import_of(db, item).as_ref()).flatten()
 }
@@ -171,8 +175,8 @@ pub(super) fn import_at(db: &dyn Database, item: ItemInput) -> Option<&ImportRef
 /// Returns the diagnostics of names that a module defines twice.
 fn duplicate_definitions(db: &dyn Database, module: &ModuleInput) -> Vec<Diagnostic> {
     let file = module.file;
-    let twice = duplicate_bindings(db, file);
-    if twice.is_empty() {
+    let duplicates = duplicate_bindings(db, file);
+    if duplicates.is_empty() {
         return Vec::new();
     }
     let starts: HashMap<ItemInput, u32> = module.items_with_starts(db).collect();
@@ -181,13 +185,13 @@ fn duplicate_definitions(db: &dyn Database, module: &ModuleInput) -> Vec<Diagnos
         binding_span(db, binding).shift(start)
     };
     let report = |(first, again): &(NameBinding, NameBinding)| {
-        let what = again.namespace.describe(&again.name);
-        let mut diagnostic = Diagnostic::new(Code::E0104, place(again), format!("{what} is defined twice"));
+        let description = again.namespace.describe(&again.name);
+        let mut diagnostic = Diagnostic::new(Code::E0104, place(again), format!("{description} is defined twice"));
         let module = Some(file.module(db).clone());
         diagnostic.related.push(RelatedLabel { span: place(first), message: "first defined here".to_owned(), module });
         diagnostic
     };
-    twice.iter().map(report).collect()
+    duplicates.iter().map(report).collect()
 }
 
 /// Returns the span of a name that an item binds, relative to the item.

@@ -1,9 +1,10 @@
 //! **Loops as lines.** Reads the loops of Tensor SSA for [`super::read_ssa`]. The statements of a
 //! body become lines after those of the function, each with the number of its loop.
+//! [`super::print_loops`] prints the result.
 //!
-//! A reverse loop recomputes the values of a forward iteration from the states before it, as one
-//! would write it by hand. If that needs whole arrays as states that are not kept already, it reads
-//! the kept values instead.
+//! A reverse loop reads values that a forward iteration computed. The text recomputes these values
+//! from the carried state before the iteration, as a hand-written derivative would. If it would
+//! need a carried array that is not kept already, it reads the kept values instead.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -21,15 +22,17 @@ use lang_ir::ssa::{
 use lang_sizes::predicate::{Atom, Index, LocalId, Poly, Pred};
 use lang_syntax::ops::Scalar;
 
-/// A loop.
+/// A loop, with the indices and lines that represent it.
 #[derive(Clone, Debug)]
 pub(super) struct LoopRegion {
     /// The enclosing loop.
     pub(super) parent: Option<u32>,
-    /// The batch indices of the loop; `number` is the index of the iteration.
+    /// The batch indices of the loop.
     pub(super) batch: Vec<Index>,
+    /// The index variable of the iteration number.
     pub(super) iteration_index: Index,
-    /// Whether it runs from the last iteration number to the first.
+    /// Whether it runs from the last iteration number to the first. It does if all its
+    /// reads run backwards.
     pub(super) reversed: bool,
     /// Whether the trip count is known before the loop runs.
     pub(super) has_trip_count: bool,
@@ -42,7 +45,7 @@ pub(super) struct LoopRegion {
     pub(super) checks: Vec<(RuntimeCheck, Vec<StmtId>)>,
 }
 
-/// A result of a loop.
+/// The kind of a result of a loop, with the body line that it comes from.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum RegionPiece {
     /// The final value of a carried line.
@@ -59,7 +62,9 @@ pub(super) struct LoopResultLine {
     pub(super) loop_id: u32,
     pub(super) result: RegionPiece,
     pub(super) batch: Vec<Index>,
+    /// The batch tuples for which the loop runs.
     pub(super) pred: Pred,
+    /// The trip count; `None` for a `while` loop.
     pub(super) trips: Option<Poly>,
     /// The carried truth value; the loop continues while it holds.
     pub(super) condition_line: Option<StmtId>,
@@ -70,12 +75,13 @@ pub(super) struct LoopResultLine {
 pub(super) struct CarriedLine {
     /// The batch indices of the loop, then the axes, of the initial value.
     pub(super) init_indices: Vec<Index>,
+    /// The initial value.
     pub(super) init: SourceExpr,
     /// The line that computes its value for the next iteration.
     pub(super) next: StmtId,
 }
 
-/// A loop that has been read.
+/// A loop whose body has become lines. Later statements that are results of it find it here.
 pub(super) struct ReadLoop {
     source_loop: Arc<SsaLoop>,
     /// The offset of the statements around it.
@@ -83,20 +89,23 @@ pub(super) struct ReadLoop {
     loop_id: u32,
     /// The offset of its body.
     offset: u32,
-    /// The lines of its inputs, by number.
+    /// The line of each input of the body, by input number.
     inputs: Vec<StmtId>,
-    /// The first statement that is a result of it.
+    /// The line of the first statement that is a result of it.
     first_result: u32,
 }
 
-/// A line that is read, and its first subscripts.
+/// A line that an input reads, and the first subscripts of the read.
 type LineRead = (StmtId, Vec<Poly>);
 
-/// A body that is recomputed for the iteration `at`, inside the loop `within`.
+/// A body that is recomputed for the iteration `iteration`, inside the loop `enclosing_loop`.
 pub(super) struct Recomputation {
+    /// The loop whose body is recomputed.
     loop_id: u32,
+    /// The batch indices and the iteration number.
     iteration: Vec<Poly>,
     enclosing_loop: u32,
+    /// The offset of the recomputed lines.
     offset: u32,
 }
 
@@ -124,7 +133,8 @@ impl StatementFacts {
         false
     }
 
-    /// Returns the indices of [`Self::enclosing_indices`] whose ranges are known.
+    /// Returns the indices of [`Self::enclosing_indices`] except the iteration numbers of `while`
+    /// loops, because their ranges are unknown.
     pub(super) fn bounded_enclosing_indices(&self, within: Option<u32>) -> Vec<Index> {
         let open = |i: &Index| self.loops.iter().any(|r| !r.has_trip_count && r.iteration_index.local == i.local);
         self.enclosing_indices(within).into_iter().filter(|i| !open(i)).collect()
@@ -132,22 +142,22 @@ impl StatementFacts {
 }
 
 impl LineReader<'_> {
-    /// Reads one result of a loop.
+    /// Reads statement `k`, one result of a loop.
     pub(super) fn read_loop_result(
         &mut self,
         ssa: &SsaFunction,
         scope: &ReadingScope,
-        (of, part): (&Arc<SsaLoop>, LoopResult),
+        (ssa_loop, part): (&Arc<SsaLoop>, LoopResult),
         k: u32,
     ) -> Result<LineKind, NoTextReason> {
-        let at = self.find_or_read_loop(ssa, scope, of, k)?;
+        let at = self.find_or_read_loop(ssa, scope, ssa_loop, k)?;
         let known = self.loops.get(at).ok_or(NoTextReason::InternalError)?;
         let piece = match part {
             LoopResult::Final(k) => {
                 RegionPiece::Last(*known.inputs.get(k as usize).ok_or(NoTextReason::InternalError)?)
             }
             LoopResult::PerIteration(k) => {
-                let (_, v) = of.body.outputs.get(k as usize).ok_or(NoTextReason::InternalError)?;
+                let (_, v) = ssa_loop.body.outputs.get(k as usize).ok_or(NoTextReason::InternalError)?;
                 RegionPiece::AllIterations(StmtId(known.offset + v.0))
             }
             LoopResult::TripCount => RegionPiece::TripCount,
@@ -156,18 +166,18 @@ impl LineReader<'_> {
         if let RegionPiece::AllIterations(v) = piece {
             self.state_lines.entry(v).or_insert(StmtId(scope.offset + k));
         }
-        Ok(self.loop_result_kind(known.loop_id, scope, of, piece))
+        Ok(self.loop_result_kind(known.loop_id, scope, ssa_loop, piece))
     }
 
-    fn loop_result_kind(&self, id: u32, scope: &ReadingScope, of: &SsaLoop, piece: RegionPiece) -> LineKind {
+    fn loop_result_kind(&self, id: u32, scope: &ReadingScope, ssa_loop: &SsaLoop, piece: RegionPiece) -> LineKind {
         let region = self.facts.loops.get(id as usize);
         let batch = region.map(|r| r.batch.clone()).unwrap_or_default();
         let place = IndexSubstitution { values: batch.iter().map(Index::value).collect(), scope };
         LineKind::Loop(Box::new(LoopResultLine {
             loop_id: id,
             result: piece,
-            pred: place.in_predicate(&of.pred),
-            trips: of.fixed_trip_count().map(|n| place.in_polynomial(n)),
+            pred: place.in_predicate(&ssa_loop.pred),
+            trips: ssa_loop.fixed_trip_count().map(|n| place.in_polynomial(n)),
             condition_line: region.and_then(|r| r.condition_line),
             batch,
         }))
@@ -178,47 +188,49 @@ impl LineReader<'_> {
         &mut self,
         ssa: &SsaFunction,
         scope: &ReadingScope,
-        of: &Arc<SsaLoop>,
+        ssa_loop: &Arc<SsaLoop>,
         k: u32,
     ) -> Result<usize, NoTextReason> {
         let same = |known: &ReadLoop| {
-            known.outer_offset == scope.offset && (Arc::ptr_eq(&known.source_loop, of) || known.source_loop == *of)
+            known.outer_offset == scope.offset
+                && (Arc::ptr_eq(&known.source_loop, ssa_loop) || known.source_loop == *ssa_loop)
         };
         if let Some(at) = self.loops.iter().position(same) {
             return Ok(at);
         }
         let mut values: Vec<Poly> = Vec::new();
         let mut batch = Vec::new();
-        for n in &of.batch {
+        for n in &ssa_loop.batch {
             let n = IndexSubstitution { values: values.clone(), scope }.in_polynomial(n);
             let index = self.facts.fresh_index(n);
             values.push(index.value());
             batch.push(index);
         }
-        let trips = of.fixed_trip_count().map(|n| IndexSubstitution { values: values.clone(), scope }.in_polynomial(n));
-        let number = self.facts.fresh_index(trips.clone().unwrap_or_default());
-        let directions = iteration_coefficients(of);
+        let trips =
+            ssa_loop.fixed_trip_count().map(|n| IndexSubstitution { values: values.clone(), scope }.in_polynomial(n));
+        let iteration_index = self.facts.fresh_index(trips.clone().unwrap_or_default());
+        let directions = iteration_coefficients(ssa_loop);
         let reversed = trips.is_some() && directions == BTreeSet::from([-1]);
         if trips.is_none() && !directions.is_empty() {
             return Err(NoTextReason::Loop);
         }
         values.push(match &trips {
-            Some(n) if reversed => n.add_constant(-1).sub(&number.value()),
-            _ => number.value(),
+            Some(n) if reversed => n.add_constant(-1).sub(&iteration_index.value()),
+            _ => iteration_index.value(),
         });
         let id = u32::try_from(self.facts.loops.len()).map_err(|_| NoTextReason::TooLarge)?;
         self.facts.loops.push(LoopRegion {
             parent: scope.enclosing_loop,
             batch,
-            iteration_index: number,
+            iteration_index,
             reversed,
             has_trip_count: trips.is_some(),
             carried: Vec::new(),
             condition_line: None,
             checks: Vec::new(),
         });
-        let given = self.given_inputs(ssa, scope, of, &values, id)?;
-        let (offset, inputs) = self.reserve_body(&of.body)?;
+        let captured = self.given_inputs(ssa, scope, ssa_loop, &values, id)?;
+        let (offset, inputs) = self.reserve_body(&ssa_loop.body)?;
         let mut inner = ReadingScope {
             offset,
             locals: HashMap::new(),
@@ -226,11 +238,11 @@ impl LineReader<'_> {
             is_recomputation: scope.is_recomputation,
         };
         let place = IndexSubstitution { values: values.clone(), scope };
-        for (l, p) in of.body.sizes.iter().zip(&of.sizes) {
+        for (l, p) in ssa_loop.body.sizes.iter().zip(&ssa_loop.sizes) {
             inner.locals.insert(*l, place.in_polynomial(p));
         }
         let mut carried = Vec::new();
-        for ((arg, input), v) in of.args.iter().zip(&of.body.inputs).zip(&inputs) {
+        for ((arg, input), v) in ssa_loop.args.iter().zip(&ssa_loop.body.inputs).zip(&inputs) {
             if input.leaf.scalar != Some(Scalar::I64) || !input.leaf.dims.is_empty() {
                 carried.extend(matches!(arg, LoopArg::Carried { .. }).then_some((*v, None)));
                 continue;
@@ -245,12 +257,13 @@ impl LineReader<'_> {
             };
             inner.locals.insert(input.local, value);
         }
-        let going = if let LoopTripCount::While(k) = of.trip_count { inputs.get(k as usize).copied() } else { None };
+        let condition_line =
+            if let LoopTripCount::While(k) = ssa_loop.trip_count { inputs.get(k as usize).copied() } else { None };
         if let Some(region) = self.facts.loops.get_mut(id as usize) {
-            (region.carried, region.condition_line) = (carried, going);
+            (region.carried, region.condition_line) = (carried, condition_line);
         }
         self.loops.push(ReadLoop {
-            source_loop: of.clone(),
+            source_loop: ssa_loop.clone(),
             outer_offset: scope.offset,
             loop_id: id,
             offset,
@@ -258,46 +271,43 @@ impl LineReader<'_> {
             first_result: scope.offset + k,
         });
         let at = self.loops.len() - 1;
-        for (((arg, input), v), given) in of.args.iter().zip(&of.body.inputs).zip(&inputs).zip(given) {
+        for (((arg, input), v), captured) in ssa_loop.args.iter().zip(&ssa_loop.body.inputs).zip(&inputs).zip(captured)
+        {
             let own = self.fresh_axes(&input.leaf.dims, &inner);
-            let is = match (arg, given) {
+            let kind = match (arg, captured) {
                 (LoopArg::Captured(_), Some((var, first))) => {
                     let at = first.into_iter().chain(own.iter().map(Index::value)).collect();
                     LineKind::Element(SourceExpr::Read(var, at))
                 }
                 (LoopArg::Carried { init, next }, _) => {
                     let region = self.facts.loops.get(id as usize);
-                    let mut around = region.map(|r| r.batch.clone()).unwrap_or_default();
-                    let place = IndexSubstitution { values: around.iter().map(Index::value).collect(), scope };
+                    let mut init_indices = region.map(|r| r.batch.clone()).unwrap_or_default();
+                    let place = IndexSubstitution { values: init_indices.iter().map(Index::value).collect(), scope };
                     let own = self.fresh_axes(&input.leaf.dims, &inner);
                     let first = init.at.iter().map(|p| place.in_polynomial(p));
                     let at = first.chain(own.iter().map(Index::value)).collect();
                     let init = SourceExpr::Read(StmtId(scope.offset + init.var.0), at);
-                    around.extend(own);
-                    let (_, next) = of.body.outputs.get(*next as usize).ok_or(NoTextReason::InternalError)?;
-                    LineKind::Carried(Box::new(CarriedLine {
-                        init_indices: around,
-                        init,
-                        next: StmtId(offset + next.0),
-                    }))
+                    init_indices.extend(own);
+                    let (_, next) = ssa_loop.body.outputs.get(*next as usize).ok_or(NoTextReason::InternalError)?;
+                    LineKind::Carried(Box::new(CarriedLine { init_indices, init, next: StmtId(offset + next.0) }))
                 }
                 _ => return Err(NoTextReason::InternalError),
             };
-            let name = body_input_name(&of.body, input.local, arg);
+            let name = body_input_name(&ssa_loop.body, input.local, arg);
             self.store_line(
                 *v,
                 StatementLine {
                     indices: own,
                     scalar: input.leaf.scalar,
-                    kind: is,
+                    kind,
                     name,
                     enclosing_loop: Some(id),
                     sort_key: v.0,
                 },
             );
         }
-        self.read_body(&of.body, &inner)?;
-        let checks = (0..).zip(&of.body.checks).map(|(c, check)| {
+        self.read_body(&ssa_loop.body, &inner)?;
+        let checks = (0..).zip(&ssa_loop.body.checks).map(|(c, check)| {
             let place = IndexSubstitution { values: Vec::new(), scope: &inner };
             let check = RuntimeCheck {
                 dims: check.dims.iter().map(|n| place.in_polynomial(n)).collect(),
@@ -305,7 +315,7 @@ impl LineReader<'_> {
                 cond: place.in_predicate(&check.cond),
                 failure: check.failure.clone(),
             };
-            let needed = (0..).zip(&of.body.stmts).filter(|(_, s)| s.needs.contains(&c));
+            let needed = (0..).zip(&ssa_loop.body.stmts).filter(|(_, s)| s.needs.contains(&c));
             (check, needed.map(|(k, _)| StmtId(offset + k)).collect())
         });
         let checks = checks.collect();
@@ -343,18 +353,18 @@ impl LineReader<'_> {
         Ok((offset, inputs))
     }
 
-    /// Returns for each `LoopArg::Captured` the line that it reads, with its first subscripts;
-    /// `None` for a carried input.
+    /// Returns for each `LoopArg::Captured` the line that it reads, with the first subscripts;
+    /// `None` for a carried input. `values` are the batch indices and the iteration number.
     fn given_inputs(
         &mut self,
         ssa: &SsaFunction,
         scope: &ReadingScope,
-        of: &SsaLoop,
+        ssa_loop: &SsaLoop,
         values: &[Poly],
         within: u32,
     ) -> Result<Vec<Option<LineRead>>, NoTextReason> {
         let mut all = Vec::new();
-        for arg in &of.args {
+        for arg in &ssa_loop.args {
             let LoopArg::Captured(a) = arg else {
                 all.push(None);
                 continue;
@@ -366,8 +376,8 @@ impl LineReader<'_> {
         Ok(all)
     }
 
-    /// Returns the line that a read inside the loop `within` refers to. A read of a body line of
-    /// another loop refers to that line recomputed, if it can be.
+    /// Returns the line that a read inside the loop `within` refers to. If the read is of a body
+    /// line of another loop that [`Self::can_recompute`] accepts, it is the recomputed line.
     fn resolve_read(
         &mut self,
         ssa: &SsaFunction,
@@ -377,82 +387,90 @@ impl LineReader<'_> {
         within: u32,
     ) -> Result<(StmtId, Vec<Poly>), NoTextReason> {
         let plain = (StmtId(scope.offset + var.0), at.clone());
-        let Some(Rhs::Loop(of, LoopResult::PerIteration(o))) = ssa.stmts.get(var.0 as usize).map(|s| &s.rhs) else {
+        let Some(Rhs::Loop(ssa_loop, LoopResult::PerIteration(o))) = ssa.stmts.get(var.0 as usize).map(|s| &s.rhs)
+        else {
             return Ok(plain);
         };
-        let Some((_, v)) = of.body.outputs.get(*o as usize) else { return Ok(plain) };
-        let count = of.batch.len() + 1;
-        let carried = matches!(of.body.stmts.get(v.0 as usize).map(|s| &s.rhs), Some(Rhs::Input(_)));
-        if carried || at.len() < count || !self.can_recompute(ssa, of, *v) {
+        let Some((_, v)) = ssa_loop.body.outputs.get(*o as usize) else { return Ok(plain) };
+        let count = ssa_loop.batch.len() + 1;
+        let carried = matches!(ssa_loop.body.stmts.get(v.0 as usize).map(|s| &s.rhs), Some(Rhs::Input(_)));
+        if carried || at.len() < count || !self.can_recompute(ssa, ssa_loop, *v) {
             return Ok(plain);
         }
         let (place, rest) = at.split_at(count);
-        let offset = self.recompute_iteration(ssa, scope, of, place, within)?;
+        let offset = self.recompute_iteration(ssa, scope, ssa_loop, place, within)?;
         Ok((StmtId(offset + v.0), rest.to_vec()))
     }
 
     /// Returns whether a body statement can be recomputed. It may depend on `LoopArg::Captured`
     /// inputs, on carried scalars, and on carried arrays whose states are kept anyway.
-    fn can_recompute(&self, ssa: &SsaFunction, of: &Arc<SsaLoop>, v: StmtId) -> bool {
+    fn can_recompute(&self, ssa: &SsaFunction, ssa_loop: &Arc<SsaLoop>, v: StmtId) -> bool {
         let kept = |k: u32| {
             ssa.stmts.iter().any(|s| match &s.rhs {
-                Rhs::Loop(other, LoopResult::PerIteration(o)) if Arc::ptr_eq(other, of) || other == of => {
-                    of.body.outputs.get(*o as usize).is_some_and(|(_, v)| Some(*v) == of.body.input_statement(k))
+                Rhs::Loop(other, LoopResult::PerIteration(o)) if Arc::ptr_eq(other, ssa_loop) || other == ssa_loop => {
+                    ssa_loop
+                        .body
+                        .outputs
+                        .get(*o as usize)
+                        .is_some_and(|(_, v)| Some(*v) == ssa_loop.body.input_statement(k))
                 }
                 _ => false,
             })
         };
-        let (mut open, mut seen) = (vec![v], BTreeSet::new());
-        while let Some(v) = open.pop() {
-            let Some(stmt) = of.body.stmts.get(v.0 as usize) else { return false };
+        let (mut pending, mut seen) = (vec![v], BTreeSet::new());
+        while let Some(v) = pending.pop() {
+            let Some(stmt) = ssa_loop.body.stmts.get(v.0 as usize) else { return false };
             if !seen.insert(v) {
                 continue;
             }
             if let Rhs::Input(k) = stmt.rhs {
-                let carried = matches!(of.args.get(k as usize), Some(LoopArg::Carried { .. }));
+                let carried = matches!(ssa_loop.args.get(k as usize), Some(LoopArg::Carried { .. }));
                 if carried && !stmt.dims.is_empty() && !kept(k) {
                     return false;
                 }
             }
-            stmt.dims.iter().for_each(|n| for_each_poly_read(n, &mut |v| open.push(v)));
-            stmt.rhs.for_each_operand(&mut |v| open.push(v));
+            stmt.dims.iter().for_each(|n| for_each_poly_read(n, &mut |v| pending.push(v)));
+            stmt.rhs.for_each_operand(&mut |v| pending.push(v));
         }
         true
     }
 
-    /// Recomputes an iteration of a loop inside another loop. Returns the offset of its lines.
+    /// Recomputes an iteration of a loop inside the loop `within`. Returns the offset of the
+    /// recomputed lines.
     fn recompute_iteration(
         &mut self,
         ssa: &SsaFunction,
         scope: &ReadingScope,
-        of: &Arc<SsaLoop>,
+        ssa_loop: &Arc<SsaLoop>,
         at: &[Poly],
         within: u32,
     ) -> Result<u32, NoTextReason> {
         let same = |known: &&ReadLoop| {
-            known.outer_offset == scope.offset && (Arc::ptr_eq(&known.source_loop, of) || known.source_loop == *of)
+            known.outer_offset == scope.offset
+                && (Arc::ptr_eq(&known.source_loop, ssa_loop) || known.source_loop == *ssa_loop)
         };
         let known = self.loops.iter().find(same).ok_or(NoTextReason::InternalError)?;
-        let (id, order, states) = (known.loop_id, known.first_result, known.inputs.clone());
-        let made = |a: &&Recomputation| a.loop_id == id && a.iteration == at && a.enclosing_loop == within;
-        if let Some(again) = self.recomputations.iter().find(made) {
-            return Ok(again.offset);
+        let (id, sort_key, states) = (known.loop_id, known.first_result, known.inputs.clone());
+        let same_iteration = |a: &&Recomputation| a.loop_id == id && a.iteration == at && a.enclosing_loop == within;
+        if let Some(known) = self.recomputations.iter().find(same_iteration) {
+            return Ok(known.offset);
         }
         // Its `LoopArg::Captured` inputs may need recomputation, too.
-        let given = self.given_inputs(ssa, scope, of, at, within)?;
-        let (offset, inputs) = self.reserve_body(&of.body)?;
+        let captured = self.given_inputs(ssa, scope, ssa_loop, at, within)?;
+        let (offset, inputs) = self.reserve_body(&ssa_loop.body)?;
         self.recomputations.push(Recomputation { loop_id: id, iteration: at.to_vec(), enclosing_loop: within, offset });
         let mut inner =
             ReadingScope { offset, locals: HashMap::new(), enclosing_loop: Some(within), is_recomputation: true };
         let place = IndexSubstitution { values: at.to_vec(), scope };
-        for (l, p) in of.body.sizes.iter().zip(&of.sizes) {
+        for (l, p) in ssa_loop.body.sizes.iter().zip(&ssa_loop.sizes) {
             inner.locals.insert(*l, place.in_polynomial(p));
         }
         let mut reads = Vec::new();
-        for (((arg, input), v), given) in of.args.iter().zip(&of.body.inputs).zip(&states).zip(given) {
-            let (var, first) = match given {
-                Some(given) => given,
-                None => (self.state_line(ssa, scope, of, *v, order)?, at.to_vec()),
+        for (((arg, input), v), captured) in ssa_loop.args.iter().zip(&ssa_loop.body.inputs).zip(&states).zip(captured)
+        {
+            let (var, first) = match captured {
+                Some(captured) => captured,
+                None => (self.state_line(ssa, scope, ssa_loop, *v, sort_key)?, at.to_vec()),
             };
             if input.leaf.scalar == Some(Scalar::I64) && input.leaf.dims.is_empty() {
                 let value = match arg {
@@ -463,76 +481,77 @@ impl LineReader<'_> {
             }
             reads.push((var, first));
         }
-        for (((arg, input), v), (var, first)) in of.args.iter().zip(&of.body.inputs).zip(&inputs).zip(reads) {
+        for (((arg, input), v), (var, first)) in ssa_loop.args.iter().zip(&ssa_loop.body.inputs).zip(&inputs).zip(reads)
+        {
             let own = self.fresh_axes(&input.leaf.dims, &inner);
             let at = first.into_iter().chain(own.iter().map(Index::value)).collect();
-            let name = body_input_name(&of.body, input.local, arg);
-            let is = LineKind::Element(SourceExpr::Read(var, at));
+            let name = body_input_name(&ssa_loop.body, input.local, arg);
+            let kind = LineKind::Element(SourceExpr::Read(var, at));
             self.store_line(
                 *v,
                 StatementLine {
                     indices: own,
                     scalar: input.leaf.scalar,
-                    kind: is,
+                    kind,
                     name,
                     enclosing_loop: Some(within),
                     sort_key: v.0,
                 },
             );
         }
-        self.read_body(&of.body, &inner)?;
+        self.read_body(&ssa_loop.body, &inner)?;
         Ok(offset)
     }
 
-    /// Returns the line that holds the values of a carried line before every iteration.
+    /// Returns the line that holds the values of a carried line before every iteration, and adds it
+    /// with this sort key if it is missing.
     fn state_line(
         &mut self,
         ssa: &SsaFunction,
         scope: &ReadingScope,
-        of: &Arc<SsaLoop>,
+        ssa_loop: &Arc<SsaLoop>,
         v: StmtId,
-        order: u32,
+        sort_key: u32,
     ) -> Result<StmtId, NoTextReason> {
         if let Some(known) = self.state_lines.get(&v) {
             return Ok(*known);
         }
         let same = |known: &&ReadLoop| {
-            known.outer_offset == scope.offset && (Arc::ptr_eq(&known.source_loop, of) || known.source_loop == *of)
+            known.outer_offset == scope.offset
+                && (Arc::ptr_eq(&known.source_loop, ssa_loop) || known.source_loop == *ssa_loop)
         };
         let id = self.loops.iter().find(same).ok_or(NoTextReason::InternalError)?.loop_id;
         let line = self.lines.get(v.0 as usize).cloned().ok_or(NoTextReason::InternalError)?;
-        let is = self.loop_result_kind(id, scope, of, RegionPiece::AllIterations(v));
+        let kind = self.loop_result_kind(id, scope, ssa_loop, RegionPiece::AllIterations(v));
         // Its indices: the batch, the iteration, and the axes of the carried line.
         let mut indices: Vec<Index> = Vec::new();
-        for n in &of.batch {
+        for n in &ssa_loop.batch {
             let n = IndexSubstitution { values: indices.iter().map(Index::value).collect(), scope }.in_polynomial(n);
             indices.push(self.facts.fresh_index(n));
         }
-        let trips = match of.fixed_trip_count() {
+        let trips = match ssa_loop.fixed_trip_count() {
             Some(n) => IndexSubstitution { values: indices.iter().map(Index::value).collect(), scope }.in_polynomial(n),
-            None => self.while_trip_count(ssa, scope, of)?,
+            None => self.while_trip_count(ssa, scope, ssa_loop)?,
         };
         indices.push(self.facts.fresh_index(trips));
         for i in &line.indices {
             indices.push(self.facts.fresh_index(i.extent.clone()));
         }
         let var = StmtId(u32::try_from(self.lines.len()).map_err(|_| NoTextReason::TooLarge)?);
-        self.store_line(
-            var,
-            StatementLine { indices, kind: is, enclosing_loop: scope.enclosing_loop, sort_key: order, ..line },
-        );
+        self.store_line(var, StatementLine { indices, kind, enclosing_loop: scope.enclosing_loop, sort_key, ..line });
         self.state_lines.insert(v, var);
         Ok(var)
     }
 
-    /// Returns the trip count of a `while` loop, which only the run computes.
+    /// Returns the trip count of a `while` loop as a read of the statement that holds it, because
+    /// only the run computes it.
     fn while_trip_count(
         &self,
         ssa: &SsaFunction,
         scope: &ReadingScope,
-        of: &Arc<SsaLoop>,
+        ssa_loop: &Arc<SsaLoop>,
     ) -> Result<Poly, NoTextReason> {
-        let same = |s: &Statement| matches!(&s.rhs, Rhs::Loop(other, LoopResult::TripCount) if Arc::ptr_eq(other, of) || other == of);
+        let same = |s: &Statement| matches!(&s.rhs, Rhs::Loop(other, LoopResult::TripCount) if Arc::ptr_eq(other, ssa_loop) || other == ssa_loop);
         let at = ssa.stmts.iter().position(|s| same(s) && s.dims.is_empty()).ok_or(NoTextReason::Loop)?;
         let var = StmtId(scope.offset + u32::try_from(at).map_err(|_| NoTextReason::TooLarge)?);
         Ok(Poly::atom(Atom::Read(var.local(), var.name(), Arc::from([]))))
@@ -565,28 +584,28 @@ impl LineReader<'_> {
     }
 }
 
-/// Returns the coefficients of the iteration number in the places that the loop reads; 0 if it is
-/// not linear there.
-fn iteration_coefficients(of: &SsaLoop) -> BTreeSet<i128> {
-    let number = statement_index(of.batch.len(), &Poly::default()).atom();
+/// Returns the coefficients of the iteration number in the subscripts of captured reads and in the
+/// sizes of the body. A nonlinear occurrence counts as 0.
+fn iteration_coefficients(ssa_loop: &SsaLoop) -> BTreeSet<i128> {
+    let number = statement_index(ssa_loop.batch.len(), &Poly::default()).atom();
     let mut all = BTreeSet::new();
-    let mut see = |p: &Poly| {
+    let mut add_coefficient = |p: &Poly| {
         if p.mentions(&number) {
             all.insert(p.linear_in(&number).map_or(0, |(c, _)| c));
         }
     };
-    of.sizes.iter().for_each(&mut see);
-    for arg in &of.args {
+    ssa_loop.sizes.iter().for_each(&mut add_coefficient);
+    for arg in &ssa_loop.args {
         if let LoopArg::Captured(a) = arg {
-            a.at.iter().for_each(&mut see);
+            a.at.iter().for_each(&mut add_coefficient);
         }
     }
     all
 }
 
-/// Chooses the name of a body input. A carried input without a name of the program takes that of
-/// its next value. A carried cotangent always does, because its initial value belongs to the value
-/// that an iteration makes.
+/// Chooses the name of a body input. A carried input without a source name takes the name of its
+/// next value. A carried cotangent (`_adj`) prefers that name too, because its own name belongs to
+/// the cotangent of the state after an iteration.
 fn body_input_name(body: &SsaFunction, local: LocalId, arg: &LoopArg) -> Option<Name> {
     let next = match arg {
         LoopArg::Carried { next, .. } => body.outputs.get(*next as usize),

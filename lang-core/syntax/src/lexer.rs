@@ -317,7 +317,7 @@ impl<'a> Lexer<'a> {
                 self.report(
                     Code::E0004,
                     start,
-                    "the number is too large for f64",
+                    "the number is too large for `f64`",
                     Some("write infinity as `inf`".into()),
                 );
             }
@@ -329,7 +329,7 @@ impl<'a> Lexer<'a> {
             if value.is_none() && wrong.is_none() {
                 let help =
                     "the maximum is 9223372036854775807; write a real number with a decimal point or an exponent";
-                self.report(Code::E0004, start, "the number is too large for i64", Some(Hint::text(help)));
+                self.report(Code::E0004, start, "the number is too large for `i64`", Some(Hint::text(help)));
             }
             Token::Int(value.unwrap_or(0))
         };

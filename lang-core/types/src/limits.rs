@@ -16,7 +16,7 @@ pub(super) const MAX_TYPE_NESTING: usize = 256;
 
 /// Builds the diagnostic for a type that exceeds a limit.
 pub(super) fn too_large_error(span: Span) -> Diagnostic {
-    Diagnostic::new(Code::E0006, span, "the type of this is too large when fully expanded")
+    Diagnostic::new(Code::E0006, span, "the type here is too large when fully expanded")
 }
 
 impl Type {

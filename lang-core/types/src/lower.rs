@@ -365,7 +365,8 @@ impl<'a> TypeLowering<'a> {
 
 /// Builds the diagnostic for an extent `?k` in a position where no value determines it.
 pub(super) fn unknown_extent_error(name: &Name, span: Span) -> Diagnostic {
-    Diagnostic::new(Code::E0309, span, format!("an unknown extent `?{name}` is allowed only in a result"))
+    let message = format!("an extent `?{name}` is allowed only in a result or in the type of a `let`");
+    Diagnostic::new(Code::E0309, span, message)
         .help("in a parameter, write the size as a name, because the argument determines it")
 }
 
@@ -395,8 +396,12 @@ pub fn type_param_classes(tree: &Tree, resolved: &Resolved) -> (Vec<(Name, TypeC
                 "num" => TypeClass::Num,
                 _ => {
                     diagnostics.push(
-                        Diagnostic::new(Code::E0101, c.class.span, format!("there is no class `{}`", c.class.name))
-                            .help("the classes are `num` (f64, f32, i64) and `real` (f64, f32)"),
+                        Diagnostic::new(
+                            Code::E0101,
+                            c.class.span,
+                            format!("there is no type class `{}`", c.class.name),
+                        )
+                        .help("the type classes are `num` (f64, f32, i64) and `real` (f64, f32)"),
                     );
                     continue;
                 }

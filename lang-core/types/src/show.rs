@@ -9,7 +9,7 @@ impl Display for Type {
     fn fmt(&self, f: &mut Formatter<'_>) -> Result {
         match self {
             Self::Scalar(s) => f.write_str(s.name()),
-            Self::Str => f.write_str("text"),
+            Self::Str => f.write_str("string"),
             Self::Array(..) => {
                 let (dims, elem) = self.split_array();
                 write!(f, "[")?;

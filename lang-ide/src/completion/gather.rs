@@ -382,7 +382,7 @@ impl<'a> CandidateCollector<'a> {
         let Some((at, _, commas)) = call else { return false };
         match callee(*at) {
             Some(name) if DerivativeOp::by_name(&name).is_some() && *commas > 0 => {
-                self.push_if_matching(argument_completion("wrt", "the parameters to differentiate by"));
+                self.push_if_matching(argument_completion("wrt", "the parameters to differentiate with respect to"));
             }
             Some(name) if name == "plot" && *commas > 0 => {
                 PlotOption::ALL.iter().for_each(|o| self.push_if_matching(argument_completion(o.name(), o.doc())));

@@ -39,6 +39,9 @@ def f(x: [n]f64) =
   let (first, count) = parts(x) let g = \\y: y * first in g(2.0) + f64(count)
 def g(h: (f64) -> f64) -> f64 = h(1.0)
 def once() = g(\\(z): z * z)
+def commented(
+  x: f64, -- of (x, y)
+) = 2 * x
 ";
     let session = session(text);
     let wanted = HintSelection { extents: true, sizes: true, types: true, cost: false };
@@ -53,6 +56,9 @@ def once() = g(\\(z): z * z)
           let (first⟨ : f64⟩, count⟨ : i64⟩) = parts(x) let g = \y⟨ : f64⟩: y * first in g(2.0) + f64(count)
         def g(h: (f64) -> f64) -> f64 = h(1.0)
         def once()⟨+ -> f64⟩ = g(\(z⟨ : f64⟩): z * z)
+        def commented(
+          x: f64, -- of (x, y)
+        )⟨+ -> f64⟩ = 2 * x
     "#]]
     .assert_eq(&shown);
 }

@@ -1,4 +1,5 @@
-//! **Tests of the editor features** in one binary.
+//! **Tests of the editor features** (`lang-ide`) in one binary, because each binary links the whole
+//! language.
 
 mod actions;
 mod hints;

@@ -1,8 +1,10 @@
-//! **Rename requests**, over all modules.
+//! **Rename requests.** Answers `textDocument/prepareRename` and `textDocument/rename` for
+//! `server`. `lang_ide::rename` finds the edits in all modules; this module converts them to the
+//! protocol.
 
 use std::collections::BTreeMap;
 
-use lang_ide::rename::{prepare_rename, rename as edits_of};
+use lang_ide::rename::{prepare_rename, rename as rename_edits};
 use lang_ide::{Edit, ModuleName};
 use tower_lsp::jsonrpc::Result;
 use tower_lsp::lsp_types::{
@@ -31,11 +33,12 @@ pub(crate) fn rename(
     new: &str,
 ) -> Result<Option<WorkspaceEdit>> {
     let text = seen.document(&at.text_document.uri)?;
-    let found = edits_of(seen.session, &text.module, text.offset(at.position), new).map_err(request_failed)?;
-    Ok(Some(workspace_edit(seen, found)))
+    let edits = rename_edits(seen.session, &text.module, text.offset(at.position), new).map_err(request_failed)?;
+    Ok(Some(workspace_edit(seen, edits)))
 }
 
-/// Converts edits of several modules, each with the version of its document.
+/// Converts edits of several modules to the protocol. If the client supports versioned edits, each
+/// document has its version.
 fn workspace_edit(seen: &RequestContext<'_>, edits: Vec<Edit>) -> WorkspaceEdit {
     let mut by_module: BTreeMap<ModuleName, Vec<Edit>> = BTreeMap::new();
     for edit in edits {

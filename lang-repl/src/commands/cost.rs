@@ -249,8 +249,9 @@ pub(crate) fn parse_sizes(signature: &Signature, at: &[String], written: SizeSyn
     if !missing.is_empty() {
         let list = missing.join(", ");
         let what = if written == SizeSyntax::AtOption { "cost" } else { "time" };
-        let message = format!("the {what} depends on missing sizes: {list}");
-        return Err(problem(message, format!("add the sizes: {example}")));
+        let noun = if missing.len() == 1 { "size" } else { "sizes" };
+        let help = format!("the {what} depends on every size; write sizes as {example}");
+        return Err(problem(format!("missing {noun}: {list}"), help));
     }
     Ok(sizes.into_iter().flatten().collect())
 }

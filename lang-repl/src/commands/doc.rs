@@ -81,7 +81,7 @@ fn list_entries(engine: &Engine, here: Option<&ModuleName>, out: OutputWriter) -
     let lines: Vec<(String, String)> = entries.iter().map(|e| (e.name.clone(), e.summary())).collect();
     out.print(&wrap::wrap_page(&two_columns(&lines), show::terminal_width()));
     if here.is_none() {
-        out.print("\nKeywords and operators have documentation too, such as `iverson doc grad`.\n");
+        out.print("\nKeywords and operators have documentation too: for example, `iverson doc grad`.\n");
     }
     Status::Success
 }

@@ -123,7 +123,7 @@ fn read_arguments(
     let mut problems = Vec::new();
     for argument in arguments {
         let Some((name, text)) = argument.split_once('=') else {
-            let problem = Problem::new(Code::E0600, format!("`{argument}` is not an argument"));
+            let problem = Problem::new(Code::E0600, format!("the argument `{argument}` has no name"));
             problems.push(problem.with_help("write arguments as name=value"));
             continue;
         };

@@ -365,15 +365,16 @@ impl ReadNotes {
                 _ => {}
             }
             if let Some(seen @ CellOccurrences { count: 1.., .. }) = self.rounded.get(at) {
-                let more = match seen.count {
-                    1 => String::new(),
-                    n => format!(", and {} more", n - 1),
-                };
                 let scalar = Type::Scalar(scalars.get(at).copied().unwrap_or(Scalar::F64));
                 let line = line(seen);
-                fitter.warn(format!(
-                    "{which} has an integer in line {line}{more} that `{scalar}` cannot represent exactly; the nearest value is used"
-                ));
+                fitter.warn(match seen.count {
+                    1 => format!(
+                        "{which} has an integer in line {line} that `{scalar}` cannot represent exactly; the nearest value is used"
+                    ),
+                    n => format!(
+                        "{which} has {n} integers, first in line {line}, that `{scalar}` cannot represent exactly; the nearest values are used"
+                    ),
+                });
             }
         }
         Ok(())
@@ -395,7 +396,7 @@ fn cell_problem(
     match why {
         CellRejection::Missing => {
             let problem = fitter.content_error(format!("{place} has no value; expected `{wanted}`"));
-            with_help(problem, "a column of reals reads a missing value as NaN")
+            with_help(problem, "in a column of reals, a missing value is read as NaN")
         }
         CellRejection::TooLarge => {
             fitter.content_error(format!("{place} is {shown}, which does not fit in `{wanted}`"))

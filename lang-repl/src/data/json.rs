@@ -146,6 +146,9 @@ impl<'a> JsonReader<'a> {
     }
 
     fn read_scalar(&mut self, first: char) -> Result<LiteralKind, String> {
+        if first.is_ascii_digit() {
+            return self.read_number();
+        }
         let words = [
             ("true", LiteralKind::Bool(true)),
             ("false", LiteralKind::Bool(false)),
@@ -162,7 +165,7 @@ impl<'a> JsonReader<'a> {
                 return Ok(kind);
             }
         }
-        if first == '-' || first.is_ascii_digit() {
+        if first == '-' {
             return self.read_number();
         }
         let word: String = self.rest().chars().take_while(|c| c.is_alphanumeric()).take(20).collect();

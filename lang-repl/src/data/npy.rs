@@ -1,6 +1,7 @@
 //! **The `.npy` format**, as in NumPy's `numpy.lib.format`, versions 1 to 3. Reads reals, integers
 //! and booleans of every width up to 64 bits, in either byte order and either element order. Writes
-//! version 1, little-endian and row-major.
+//! version 1, little-endian and row-major. `load` and `save` reach it through [`super`], and `npz`
+//! for each entry of an archive.
 
 use std::io::{self, Read, Write};
 
@@ -17,8 +18,8 @@ const MAX_HEADER: usize = 1 << 16;
 /// The most axes, as in NumPy.
 const MAX_AXES: usize = 64;
 
-/// The size in bytes of the parts in which elements are read and written. It is a multiple of every
-/// element size.
+/// The size in bytes of the chunks in which elements are read and written, so that an interrupt is
+/// seen between chunks. It is a multiple of every element size.
 const CHUNK_BYTES: usize = 1 << 18;
 
 /// Reads a file that contains one array and nothing else. `bytes` is its size, if known.
@@ -27,44 +28,47 @@ pub(super) fn read_all(from: &mut dyn Read, bytes: Option<u64>) -> Result<FileAr
     let more = from.read_to_end(&mut Vec::new()).map_err(|e| format!("it cannot be read: {e}"))?;
     match more {
         0 => Ok(array),
-        more => Err(format!("{more} bytes follow the array that the header describes")),
+        more => {
+            let follow = lang_core::base::counted(more, "byte follows", "bytes follow");
+            Err(format!("{follow} the array that the header describes"))
+        }
     }
 }
 
-/// Reads an array of at most `most / 8` elements: an element counts eight bytes, even a one-byte
-/// integer. The elements are read into their final memory, which is allocated at once if `bytes`
-/// shows that they exist.
-pub(super) fn read(from: &mut dyn Read, most: usize, bytes: Option<u64>) -> Result<FileArray, String> {
+/// Reads an array of at most `max_bytes / 8` elements: an element counts eight bytes, even a
+/// one-byte integer. `bytes` is the size of the input, if known. If it shows that all elements
+/// exist, their memory is allocated at once.
+pub(super) fn read(from: &mut dyn Read, max_bytes: usize, bytes: Option<u64>) -> Result<FileArray, String> {
     let start = read_exact_bytes(from, 8).ok_or("it is not a .npy file")?;
     let Some(([major, _], [])) = start.strip_prefix(MAGIC).and_then(<[u8]>::split_first_chunk::<2>) else {
         return Err("it is not a .npy file".to_owned());
     };
-    let ends = || "the header is truncated".to_owned();
+    let truncated = || "the header is truncated".to_owned();
     let length = match major {
-        1 => read_exact_bytes(from, 2).ok_or_else(ends)?,
-        2 | 3 => read_exact_bytes(from, 4).ok_or_else(ends)?,
+        1 => read_exact_bytes(from, 2).ok_or_else(truncated)?,
+        2 | 3 => read_exact_bytes(from, 4).ok_or_else(truncated)?,
         _ => return Err(format!("unsupported version {major} of the format")),
     };
     let length = length.iter().rev().fold(0usize, |n, byte| n << 8 | usize::from(*byte));
     if length > MAX_HEADER {
         return Err(format!("a header of {length} bytes is too long"));
     }
-    let header = read_exact_bytes(from, length).ok_or_else(ends)?;
+    let header = read_exact_bytes(from, length).ok_or_else(truncated)?;
     let header = header.iter().map(|b| char::from(*b)).collect::<String>();
     let header = NpyHeader::parse(&header)?;
     let elements =
         element_count(&header.dims).ok_or_else(|| format!("the shape {} is too large", shape_text(&header.dims)))?;
-    if elements > most / 8 {
-        return Err(format!("too many elements: {elements}, but at most {} can be read", most / 8));
+    if elements > max_bytes / 8 {
+        return Err(format!("too many elements: {elements}, but at most {} can be read", max_bytes / 8));
     }
     let size = elements * header.kind.size();
-    let there = bytes.is_some_and(|bytes| u64::try_from(size).is_ok_and(|size| size <= bytes));
-    let mut source =
-        ElementReader { from, kind: header.kind, big_endian: header.big_endian, elements, can_reserve: there };
-    let elements = source.read_elements().map_err(|stopped| match stopped {
+    let can_reserve = bytes.is_some_and(|bytes| u64::try_from(size).is_ok_and(|size| size <= bytes));
+    let mut reader = ElementReader { from, kind: header.kind, big_endian: header.big_endian, elements, can_reserve };
+    let elements = reader.read_elements().map_err(|stopped| match stopped {
         ElementReadError::Truncated(found) => {
             let shape = shape_text(&header.dims);
-            format!("the shape {shape} takes {size} bytes, but there are only {found}")
+            let size = lang_core::base::counted(size, "byte", "bytes");
+            format!("the shape {shape} takes {size}, but there are only {found}")
         }
         ElementReadError::NotBoolean(at) => format!("element {at} is neither false nor true"),
         ElementReadError::Interrupted => INTERRUPTED.to_owned(),
@@ -73,7 +77,8 @@ pub(super) fn read(from: &mut dyn Read, most: usize, bytes: Option<u64>) -> Resu
     Ok(if header.fortran_order { to_row_major(header.dims, elements) } else { FileArray::new(header.dims, elements) })
 }
 
-/// Reads `n` bytes; `n` must be small.
+/// Reads `n` bytes, or returns `None` if fewer are left. `n` must be small, because the buffer is
+/// allocated first.
 fn read_exact_bytes(from: &mut dyn Read, n: usize) -> Option<Vec<u8>> {
     let mut bytes = vec![0; n];
     from.read_exact(&mut bytes).ok().map(|()| bytes)
@@ -85,7 +90,7 @@ pub(super) fn shape_text(dims: &[usize]) -> String {
     if let [one] = dims.as_slice() { format!("({one},)") } else { format!("({})", dims.join(", ")) }
 }
 
-/// The kind of elements; the payload is the size in bytes.
+/// The kind of an element; the payload is its size in bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum NpyKind {
     Bool,
@@ -140,6 +145,7 @@ fn unsupported_kind(text: &str) -> Option<&'static str> {
     })
 }
 
+/// The header of a `.npy` file.
 struct NpyHeader {
     kind: NpyKind,
     big_endian: bool,
@@ -148,31 +154,31 @@ struct NpyHeader {
 }
 
 impl NpyHeader {
-    /// Parses the header, a Python dictionary:
+    /// Parses a Python dictionary:
     /// `{'descr': '<f8', 'fortran_order': False, 'shape': (2, 3), }`.
     fn parse(text: &str) -> Result<Self, String> {
         let bad = || "invalid .npy header".to_owned();
-        let mut at = HeaderParser { rest: text };
+        let mut parser = HeaderParser { rest: text };
         let (mut descr, mut fortran, mut dims) = (None, None, None);
-        at.expect('{').ok_or_else(bad)?;
-        while !at.eat('}') {
-            let key = at.string().ok_or_else(bad)?;
-            at.expect(':').ok_or_else(bad)?;
+        parser.expect('{').ok_or_else(bad)?;
+        while !parser.eat('}') {
+            let key = parser.string().ok_or_else(bad)?;
+            parser.expect(':').ok_or_else(bad)?;
             let twice = match key {
-                "descr" => descr.replace(at.descr()?).is_some(),
-                "fortran_order" => fortran.replace(at.boolean().ok_or_else(bad)?).is_some(),
-                "shape" => dims.replace(at.shape()?).is_some(),
+                "descr" => descr.replace(parser.descr()?).is_some(),
+                "fortran_order" => fortran.replace(parser.boolean().ok_or_else(bad)?).is_some(),
+                "shape" => dims.replace(parser.shape()?).is_some(),
                 _ => true,
             };
             if twice {
                 return Err(bad());
             }
-            if !at.eat(',') {
-                at.expect('}').ok_or_else(bad)?;
+            if !parser.eat(',') {
+                parser.expect('}').ok_or_else(bad)?;
                 break;
             }
         }
-        if !at.rest.trim().is_empty() {
+        if !parser.rest.trim().is_empty() {
             return Err(bad());
         }
         let (Some((kind, big)), Some(fortran), Some(dims)) = (descr, fortran, dims) else { return Err(bad()) };
@@ -186,10 +192,12 @@ struct HeaderParser<'a> {
 }
 
 impl<'a> HeaderParser<'a> {
+    /// Consumes this character if it comes next; returns whether it did.
     fn eat(&mut self, c: char) -> bool {
         self.expect(c).is_some()
     }
 
+    /// Consumes this character; `None` if another comes next.
     fn expect(&mut self, c: char) -> Option<()> {
         self.rest = self.rest.trim_start().strip_prefix(c)?;
         Some(())
@@ -256,7 +264,7 @@ impl<'a> HeaderParser<'a> {
     }
 }
 
-/// A reader of elements.
+/// A reader of the elements after the header.
 struct ElementReader<'r> {
     from: &'r mut dyn Read,
     kind: NpyKind,
@@ -296,7 +304,7 @@ impl ElementReader<'_> {
             NpyKind::Unsigned(_) => {
                 let wide = self.read_numbers(u64::from_le_bytes)?;
                 match wide.iter().all(|n| i64::try_from(*n).is_ok()) {
-                    // This reuses the memory.
+                    // The in-place `collect` reuses the memory.
                     true => FileElements::I64(wide.into_iter().map(u64::cast_signed).collect()),
                     false => FileElements::U64(wide),
                 }
@@ -368,25 +376,25 @@ fn f16_to_f32(bits: u16) -> f32 {
 /// Transposes elements in Fortran order to row-major order.
 fn to_row_major(dims: Vec<usize>, elements: FileElements) -> FileArray {
     fn transpose<T: Copy>(dims: &[usize], from: &[T]) -> Vec<T> {
-        let mut steps = Vec::new();
-        let mut step = 1;
+        let mut strides = Vec::new();
+        let mut stride = 1;
         for n in dims {
-            steps.push(step);
-            step *= n;
+            strides.push(stride);
+            stride *= n;
         }
         let mut index = vec![0; dims.len()];
         let mut at = 0;
         let mut to = Vec::with_capacity(from.len());
         while to.len() < from.len() {
             to.extend(from.get(at));
-            // Advances the index, the last axis first.
-            for ((i, n), step) in index.iter_mut().zip(dims).zip(&steps).rev() {
+            // Advances the index, the last axis fastest.
+            for ((i, n), stride) in index.iter_mut().zip(dims).zip(&strides).rev() {
                 *i += 1;
-                at += step;
+                at += stride;
                 if *i < *n {
                     break;
                 }
-                at -= step * *i;
+                at -= stride * *i;
                 *i = 0;
             }
         }
@@ -402,7 +410,7 @@ fn to_row_major(dims: Vec<usize>, elements: FileElements) -> FileArray {
     FileArray::new(dims, elements)
 }
 
-/// Checks that the value is a number or an array of numbers; otherwise returns the refusal.
+/// Returns a refusal unless the value is a scalar or an array of scalars.
 pub(super) fn check_value(value: &Value) -> Result<(), Refusal> {
     if file_size(value).is_some() {
         return Ok(());
@@ -413,7 +421,7 @@ pub(super) fn check_value(value: &Value) -> Result<(), Refusal> {
 }
 
 /// Returns the approximate size of the value's file in bytes; `None` if the value is neither a
-/// number nor an array of numbers.
+/// scalar nor an array of scalars.
 pub(super) fn file_size(value: &Value) -> Option<usize> {
     match value {
         Value::F64(_) | Value::F32(_) | Value::I64(_) | Value::Bool(_) => Some(256),
@@ -422,7 +430,7 @@ pub(super) fn file_size(value: &Value) -> Option<usize> {
     }
 }
 
-/// Writes a number or an array of numbers, part by part.
+/// Writes a scalar or an array of scalars, chunk by chunk.
 pub(super) fn write(value: &Value, to: &mut dyn Write) -> io::Result<()> {
     fn write_array<const N: usize, T: Copy>(
         to: &mut dyn Write,
@@ -442,11 +450,11 @@ pub(super) fn write(value: &Value, to: &mut dyn Write) -> io::Result<()> {
         // The header is short because an array has at most `MAX_AXES` axes.
         to.write_all(&u16::try_from(header.len()).unwrap_or(u16::MAX).to_le_bytes())?;
         to.write_all(header.as_bytes())?;
-        let mut part = Vec::with_capacity(CHUNK_BYTES.min(elements.len() * N));
-        for some in elements.chunks(CHUNK_BYTES / N) {
-            part.clear();
-            part.extend(some.iter().flat_map(|x| bytes(*x)));
-            to.write_all(&part)?;
+        let mut buffer = Vec::with_capacity(CHUNK_BYTES.min(elements.len() * N));
+        for chunk in elements.chunks(CHUNK_BYTES / N) {
+            buffer.clear();
+            buffer.extend(chunk.iter().flat_map(|x| bytes(*x)));
+            to.write_all(&buffer)?;
         }
         Ok(())
     }
@@ -475,7 +483,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn halves() {
+    fn f16_converts_to_f32() {
         let cases = [
             (0x0000, 0.0),
             (0x8000, -0.0),
@@ -494,6 +502,7 @@ mod tests {
         assert!(f16_to_f32(0x7E00).is_nan());
     }
 
+    /// Compares a parsed header, or the error, with the expected text.
     #[track_caller]
     fn header(text: &str, expected: &str) {
         let shown = match NpyHeader::parse(text) {
@@ -504,7 +513,7 @@ mod tests {
     }
 
     #[test]
-    fn headers() {
+    fn headers_parse_or_report_the_fault() {
         header("{'descr': '<f8', 'fortran_order': False, 'shape': (2, 3), }  \n", "Real(8) false false [2, 3]");
         header("{\"shape\":(),\"fortran_order\":True,\"descr\":\">i2\"}", "Signed(2) true true []");
         // The native byte order; the tests run on little-endian machines.

@@ -1,5 +1,6 @@
 //! **The `.npz` format**: a zip archive of `.npy` files, stored or deflated. Written archives are
-//! stored, as by `numpy.savez`.
+//! stored, as by `numpy.savez`. `load` and `save` of records reach it through [`super`]; `npy`
+//! reads and writes the entries.
 
 use std::io::{Read, Seek, SeekFrom, Write};
 
@@ -13,11 +14,11 @@ use crate::files;
 /// The most bytes that are unpacked from one archive.
 const MAX_UNPACKED: u64 = 4 << 30;
 
-/// The names of the fields whose arrays are read; `None`: all.
+/// The names of the fields whose arrays are read; `None` means all.
 pub(crate) type SelectedFields<'w> = Option<&'w [String]>;
 
-/// Reads the arrays in the order of the archive. An array that cannot be read or is not wanted is
-/// represented by the reason.
+/// Reads the arrays in the order of the archive. The reason replaces an array that cannot be read
+/// or is not wanted.
 pub(super) fn read(from: impl Read + Seek, wanted: SelectedFields<'_>) -> Result<Vec<NamedArray>, String> {
     let not_zip = |e: zip::result::ZipError| format!("it is not a zip archive: {e}");
     let mut from = from;
@@ -26,30 +27,32 @@ pub(super) fn read(from: impl Read + Seek, wanted: SelectedFields<'_>) -> Result
     if claimed.is_some_and(|claimed| claimed != archive.len()) {
         return Err("two arrays have the same name".to_owned());
     }
-    let name = |archive: &ZipArchive<_>, at| {
+    let entry_name = |archive: &ZipArchive<_>, at| {
         let name = ZipArchive::name_for_index(archive, at).and_then(Result::ok).unwrap_or_default().into_owned();
         name.strip_suffix(".npy").map(str::to_owned).unwrap_or(name)
     };
-    let given: Vec<String> = (0..archive.len()).map(|at| name(&archive, at)).collect();
-    let fields = super::field_names::unique_field_names(&given.iter().map(String::as_str).collect::<Vec<_>>(), "arr");
+    let names: Vec<String> = (0..archive.len()).map(|at| entry_name(&archive, at)).collect();
+    let fields = super::field_names::unique_field_names(&names.iter().map(String::as_str).collect::<Vec<_>>(), "arr");
     let mut arrays = Vec::new();
     // The limits hold for all entries together, because entries may share their bytes.
-    let mut left = MAX_BYTES;
-    let mut unpacked = MAX_UNPACKED;
-    for (at, (given, field)) in given.into_iter().zip(fields).enumerate() {
-        let outer = given.split(['.', '/']).next().unwrap_or_default();
+    let mut bytes_left = MAX_BYTES;
+    let mut unpacked_left = MAX_UNPACKED;
+    for (at, (name, field)) in names.into_iter().zip(fields).enumerate() {
+        let outer = name.split(['.', '/']).next().unwrap_or_default();
         if wanted.is_some_and(|wanted| !wanted.iter().any(|w| *w == field || w == outer)) {
-            arrays.push((given, Err("the array was not read".to_owned())));
+            arrays.push((name, Err("the array was not read".to_owned())));
             continue;
         }
         let method = archive.by_index_raw(at).map(|file| file.compression()).ok();
         let array = match archive.by_index(at) {
             Ok(file) => {
-                // A stored entry has exactly the size that it claims.
-                let there = (file.compression() == CompressionMethod::Stored).then(|| file.size());
-                let mut file = file.take(unpacked);
-                let array = npy::read(&mut file, left, there).and_then(|array| check_end(&mut file).map(|()| array));
-                unpacked = file.limit();
+                // A stored entry claims the size of its array. A damaged archive may claim too
+                // much, but `npy::read` reserves at most `bytes_left`.
+                let known_size = (file.compression() == CompressionMethod::Stored).then(|| file.size());
+                let mut file = file.take(unpacked_left);
+                let array =
+                    npy::read(&mut file, bytes_left, known_size).and_then(|array| check_end(&mut file).map(|()| array));
+                unpacked_left = file.limit();
                 array
             }
             Err(zip::result::ZipError::UnsupportedArchive(why)) => Err(match method {
@@ -62,9 +65,9 @@ pub(super) fn read(from: impl Read + Seek, wanted: SelectedFields<'_>) -> Result
             Err(e) => Err(format!("it cannot be read: {e}")),
         };
         if let Ok(array) = &array {
-            left = left.saturating_sub(array.elements.borrow().len().saturating_mul(8));
+            bytes_left = bytes_left.saturating_sub(array.elements.borrow().len().saturating_mul(8));
         }
-        arrays.push((given, array));
+        arrays.push((name, array));
     }
     Ok(arrays)
 }
@@ -82,8 +85,8 @@ fn compression_name(method: CompressionMethod) -> String {
     }
 }
 
-/// Returns the number of entries that the end record claims. The zip library keeps only one entry
-/// of each name.
+/// Returns the number of entries that the end record claims; `None` if it is stored elsewhere. The
+/// zip library keeps only one entry of each name, so a larger number reveals duplicate names.
 fn claimed_entry_count(from: &mut (impl Read + Seek)) -> std::io::Result<Option<usize>> {
     let length = from.seek(SeekFrom::End(0))?;
     // The end record has 22 bytes and a comment of at most 64 KiB.
@@ -93,7 +96,7 @@ fn claimed_entry_count(from: &mut (impl Read + Seek)) -> std::io::Result<Option<
     from.seek(SeekFrom::Start(0))?;
     let Some(at) = tail.windows(4).rposition(|w| w == b"PK\x05\x06") else { return Ok(None) };
     let Some([low, high]) = tail.get(at + 10..at + 12) else { return Ok(None) };
-    // All ones mean that the number is stored elsewhere (zip64).
+    // If all bits are one, the number is stored elsewhere (zip64).
     Ok(Some(usize::from(u16::from_le_bytes([*low, *high]))).filter(|n| *n != usize::from(u16::MAX)))
 }
 
@@ -108,7 +111,7 @@ fn check_end(file: &mut dyn Read) -> Result<(), String> {
 }
 
 /// Writes a record of arrays under its field names, or a tuple as `arr_0`, `arr_1`, …. Nested
-/// records and tuples have dotted names, as `layer.weight`.
+/// records and tuples have dotted names, such as `layer.weight`.
 pub(super) fn write(value: &Value, to: impl Write + Seek) -> Result<(), Refusal> {
     let mut named = Vec::new();
     match value {
@@ -129,7 +132,7 @@ pub(super) fn write(value: &Value, to: impl Write + Seek) -> Result<(), Refusal>
     zip.finish().map(drop).map_err(|e| write_failure(&e.into()))
 }
 
-/// Collects the arrays of a record or tuple with their names.
+/// Collects the arrays of a record or tuple with their names, each after the prefix.
 fn flatten_arrays<'v>(value: &'v Value, prefix: &str, to: &mut Vec<(String, &'v Value)>) -> Result<(), Refusal> {
     let parts: Vec<(String, &Value)> = match value {
         Value::Record(r) => r.names().iter().map(ToString::to_string).zip(r.values()).collect(),
@@ -154,6 +157,7 @@ fn flatten_arrays<'v>(value: &'v Value, prefix: &str, to: &mut Vec<(String, &'v 
     Ok(())
 }
 
+/// Converts an error of writing to a refusal.
 fn write_failure(e: &std::io::Error) -> Refusal {
     if files::is_interrupt(e) {
         return interrupt_refusal();

@@ -1,4 +1,5 @@
-//! Text tables for people: right-aligned columns under their names. The format is only written.
+//! **Text tables** (`.txt`): right-aligned columns under their names. The format is only written,
+//! because it is for people to read. [`super`] calls [`write()`] if `save` writes such a file.
 
 use lang_core::runtime::{Refusal, Value};
 
@@ -8,21 +9,21 @@ use crate::interrupt;
 
 /// Formats a table as aligned text.
 pub(super) fn write(value: &Value) -> Result<Vec<u8>, Refusal> {
-    let sheet = TableView::from_value(value)?;
-    let mut widths = vec![0; sheet.columns];
-    let mut see = |column: usize, cell: &str| {
+    let table = TableView::from_value(value)?;
+    let mut widths = vec![0; table.columns];
+    let mut widen = |column: usize, cell: &str| {
         if let Some(width) = widths.get_mut(column) {
             *width = cell.chars().count().max(*width);
         }
     };
-    if let Some(names) = &sheet.column_names {
-        names.iter().enumerate().for_each(|(column, name)| see(column, name));
+    if let Some(names) = &table.column_names {
+        names.iter().enumerate().for_each(|(column, name)| widen(column, name));
     }
-    for row in 0..sheet.rows {
+    for row in 0..table.rows {
         if interrupt::is_requested() {
             return Err(interrupt_refusal());
         }
-        (0..sheet.columns).for_each(|column| see(column, &sheet.format_cell(row, column)));
+        (0..table.columns).for_each(|column| widen(column, &table.format_cell(row, column)));
     }
     let mut out = String::new();
     let mut line = |cells: &mut dyn Iterator<Item = String>| {
@@ -35,14 +36,14 @@ pub(super) fn write(value: &Value) -> Result<Vec<u8>, Refusal> {
         }
         out.push('\n');
     };
-    if let Some(names) = &sheet.column_names {
+    if let Some(names) = &table.column_names {
         line(&mut names.iter().cloned());
     }
-    for row in 0..sheet.rows {
+    for row in 0..table.rows {
         if interrupt::is_requested() {
             return Err(interrupt_refusal());
         }
-        line(&mut (0..sheet.columns).map(|column| sheet.format_cell(row, column)));
+        line(&mut (0..table.columns).map(|column| table.format_cell(row, column)));
     }
     Ok(out.into_bytes())
 }

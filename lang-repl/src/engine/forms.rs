@@ -1,5 +1,5 @@
-//! Definitions in the compiler's intermediate forms, and their derivatives as Iverson source.
-//! `iverson show`, `:adjoint`, `:forward`, `:ssa` and `??` print them.
+//! Intermediate forms of definitions as text, and derivatives as Iverson source. `iverson show`,
+//! `:adjoint`, `:forward`, `:ssa` and `??` print them. The session computes them.
 
 use std::sync::Arc;
 
@@ -17,15 +17,15 @@ use crate::cli::CompilerForm;
 use crate::problem::Problem;
 use crate::suggest;
 
-/// The most definitions that are listed if a name is unknown.
-const MOST_NAMED: usize = 12;
+/// The largest number of definitions in the help for an unknown name.
+const MAX_LISTED_DEFINITIONS: usize = 12;
 
 /// The text of an intermediate form.
 #[derive(Debug)]
 pub(crate) struct RenderedForm {
     /// The text itself.
     pub(crate) text: String,
-    /// A remark to show with it.
+    /// A remark to print with it: the reason why a derivative is not Iverson source.
     pub(crate) note: Option<String>,
 }
 
@@ -36,7 +36,7 @@ impl RenderedForm {
 }
 
 /// Renders the kernels of a function as Cranelift IR, case by case, followed by those of loop
-/// bodies. For a kernel without code, renders the reason instead.
+/// bodies. For a kernel without code, renders the reason instead. `path` names the enclosing loops.
 fn render_clif(jit: &Jit, cases: &[ScheduledCase], path: &str) -> String {
     let mut text = String::new();
     for case in cases {
@@ -75,7 +75,7 @@ fn statement_run_phrase(rhs: Option<&Rhs>) -> &'static str {
 }
 
 impl Engine {
-    /// Returns the database of intermediate forms.
+    /// Returns the session, which computes the intermediate forms.
     pub(crate) fn database(&self) -> &Session {
         &self.session
     }
@@ -116,6 +116,7 @@ impl Engine {
         })
     }
 
+    /// Returns the schedules of a function, one for each condition on sizes.
     fn schedule_of(&self, ssa: &Arc<SsaFunction>) -> Vec<ScheduledCase> {
         nest::schedule_cases(ssa, &|callee| self.session.ssa(callee))
     }
@@ -123,18 +124,20 @@ impl Engine {
     /// Returns the adjoint of a definition as Iverson source, if it can be printed so.
     pub(crate) fn adjoint_source(&self, def: &GlobalName) -> Option<String> {
         match self.derivative_text(def, DerivativeMode::Adjoint) {
-            Ok(DerivativeText::Source(made)) => Some(made.full_text()),
+            Ok(DerivativeText::Source(derivative)) => Some(derivative.full_text()),
             _ => None,
         }
     }
 
-    fn derivative_text(&self, def: &GlobalName, which: DerivativeMode) -> Result<DerivativeText, Box<NoCoreForm>> {
+    /// Returns a derivative of a definition as Iverson source, or as Tensor SSA if it has no
+    /// source.
+    fn derivative_text(&self, def: &GlobalName, mode: DerivativeMode) -> Result<DerivativeText, Box<NoCoreForm>> {
         let text = self.session.item(def).map(|item| item.text).unwrap_or_default();
-        source::print_derivative(&self.session, &self.session, &self.session.view(), def, &text, which)
+        source::print_derivative(&self.session, &self.session, &self.session.view(), def, &text, mode)
     }
 
     /// Splits a name into the definition that it means and the derivatives that its suffixes
-    /// select.
+    /// select, in the order of their application.
     pub(super) fn split_derivative_suffixes(
         &self,
         stage: CompilerForm,
@@ -145,34 +148,35 @@ impl Engine {
             && self.session.signature(&def).is_none()
         {
             let ends =
-                |which: &DerivativeMode| def.name.strip_suffix(which.suffix()).map(|rest| (*which, rest.to_owned()));
-            let Some((which, rest)) = [DerivativeMode::Forward, DerivativeMode::Adjoint].iter().find_map(ends) else {
+                |mode: &DerivativeMode| def.name.strip_suffix(mode.suffix()).map(|rest| (*mode, rest.to_owned()));
+            let Some((mode, rest)) = [DerivativeMode::Forward, DerivativeMode::Adjoint].iter().find_map(ends) else {
                 return (name.clone(), Vec::new());
             };
-            derivatives.insert(0, which);
+            derivatives.insert(0, mode);
             def = GlobalName::new(&def.module, &rest);
         }
         (def, derivatives)
     }
 
-    /// Returns the derivatives of a definition with respect to all its real arguments.
+    /// Returns the function after the derivatives of a definition in this order, each with respect
+    /// to all real arguments.
     pub(super) fn derivative_callee(
         &self,
         def: &GlobalName,
         mut callee: Arc<FunctionKey>,
         derivatives: &[DerivativeMode],
     ) -> Result<Arc<FunctionKey>, Box<Problem>> {
-        for which in derivatives {
+        for mode in derivatives {
             let derived =
-                source::derivative_ssa(&self.session, &callee, *which).map_err(|why| self.no_core_form(def, &why))?;
+                source::derivative_ssa(&self.session, &callee, *mode).map_err(|why| self.no_core_form(def, &why))?;
             callee = derived.ok_or_else(|| Self::no_derivative(def))?.callee.clone();
         }
         Ok(callee)
     }
 
-    fn render_derivative(&self, def: &GlobalName, which: DerivativeMode) -> Result<RenderedForm, Box<Problem>> {
-        match self.derivative_text(def, which).map_err(|why| self.no_core_form(def, &why))? {
-            DerivativeText::Source(made) => Ok(RenderedForm::without_note(made.full_text())),
+    fn render_derivative(&self, def: &GlobalName, mode: DerivativeMode) -> Result<RenderedForm, Box<Problem>> {
+        match self.derivative_text(def, mode).map_err(|why| self.no_core_form(def, &why))? {
+            DerivativeText::Source(derivative) => Ok(RenderedForm::without_note(derivative.full_text())),
             DerivativeText::SsaOnly(ssa, why) => Ok(RenderedForm {
                 text: ssa.to_string(),
                 note: Some(format!(
@@ -184,8 +188,8 @@ impl Engine {
         }
     }
 
-    /// Reports an unknown definition. Suggests the closest name, or lists the definitions of the
-    /// file.
+    /// Returns the error for an unknown definition. Its help suggests the closest name, or lists
+    /// the definitions of the file.
     pub(crate) fn unknown_definition(&self, name: &GlobalName) -> Box<Problem> {
         let items = self.session.items(&name.module);
         let all: Vec<&str> = items.iter().filter(|i| i.kind == ItemKind::Def).map(|i| i.name.as_str()).collect();
@@ -193,8 +197,8 @@ impl Engine {
         problem.help = Some(match (suggest::closest(&name.name, all.iter().copied()), all.as_slice()) {
             (Some(near), _) => format!("did you mean `{near}`?"),
             (None, []) => "the file has no definitions; a definition begins with `def`".to_owned(),
-            (None, [first @ .., _]) if first.len() >= MOST_NAMED => {
-                let shown = all.iter().take(MOST_NAMED).copied().collect::<Vec<_>>().join(", ");
+            (None, [first @ .., _]) if first.len() >= MAX_LISTED_DEFINITIONS => {
+                let shown = all.iter().take(MAX_LISTED_DEFINITIONS).copied().collect::<Vec<_>>().join(", ");
                 format!("available: {shown}, … {} in total", all.len())
             }
             (None, all) => format!("available: {}", all.join(", ")),

@@ -44,6 +44,12 @@ impl PlotFormat {
     }
 }
 
+/// Returns the font. It is not inlined, because each copy of the function may embed the font again.
+#[inline(never)]
+fn font() -> &'static [u8] {
+    dejavu::sans::regular()
+}
+
 /// Draws a plan as the bytes of a file.
 pub(super) fn draw_plan(
     plan: &DrawingPlan<'_>,
@@ -51,9 +57,9 @@ pub(super) fn draw_plan(
     sides: (Option<u16>, Option<u16>),
 ) -> Result<Vec<u8>, String> {
     static FONT: OnceLock<bool> = OnceLock::new();
-    let known = FONT.get_or_init(|| register_font("sans-serif", FontStyle::Normal, dejavu::sans::regular()).is_ok());
+    let known = FONT.get_or_init(|| register_font("sans-serif", FontStyle::Normal, font()).is_ok());
     if !known {
-        return Err("cannot read the font of plots".to_owned());
+        return Err("cannot read the plot font".to_owned());
     }
     let (width, height) = (sides.0.unwrap_or(DEFAULT_WIDTH), sides.1.unwrap_or(DEFAULT_HEIGHT));
     match format {
@@ -65,7 +71,7 @@ pub(super) fn draw_plan(
 /// Returns a remark if the font lacks letters of the plan's texts. Only raster pictures depend on
 /// it, because SVG names its font.
 pub(super) fn missing_glyphs(plan: &DrawingPlan<'_>) -> Option<String> {
-    let font = FontRef::try_from_slice(dejavu::sans::regular()).ok()?;
+    let font = FontRef::try_from_slice(font()).ok()?;
     let mut lacking: Vec<char> = plan.texts().flat_map(str::chars).filter(|c| font.glyph_id(*c).0 == 0).collect();
     lacking.sort_unstable();
     lacking.dedup();

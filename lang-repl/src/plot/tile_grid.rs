@@ -98,6 +98,7 @@ impl<'f> TileGrid<'f> {
         Some(match (dots, count) {
             (DotSet::Members(_), 1) => format!("1 member of {rows} × {columns}"),
             (DotSet::Members(_), n) => format!("{n} members of {rows} × {columns}"),
+            (DotSet::Nonzeros(_), 1) => format!("1 nonzero element of {rows} × {columns}"),
             (DotSet::Nonzeros(_), n) => format!("{n} nonzero elements of {rows} × {columns}"),
         })
     }

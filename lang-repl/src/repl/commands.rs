@@ -107,7 +107,7 @@ pub(crate) const COMMANDS: &[ReplCommand] = &[
         name: "time",
         kind: CommandKind::Time,
         argument: ArgumentKind::Expression,
-        summary: "the value, and the time of checking and of running",
+        summary: "the value, and the times of checking and running",
         details: "  :time sum i < 1000: f64(i)^2",
     },
     ReplCommand {
@@ -157,7 +157,7 @@ pub(crate) const COMMANDS: &[ReplCommand] = &[
         kind: CommandKind::Load,
         argument: ArgumentKind::File,
         summary: "load the definitions of a file and run its `let` and `do` items",
-        details: "Replaces definitions of the same names. A file with errors changes nothing; a file whose\n`do` fails stays loaded.\n  :load examples/deconvolution.iv",
+        details: "Replaces definitions of the same names. Omits definitions with errors and their users. A\nfile whose `do` fails stays loaded.\n  :load examples/deconvolution.iv",
     },
     ReplCommand {
         name: "reload",
@@ -199,14 +199,14 @@ pub(crate) const COMMANDS: &[ReplCommand] = &[
         kind: CommandKind::Set,
         argument: ArgumentKind::Setting,
         summary: "show all settings, or show or change one",
-        details: "Settings are valid until the session ends.\n  :set digits 4\n  :set nan stop",
+        details: "A setting lasts until the session ends.\n  :set digits 4\n  :set nan stop",
     },
     ReplCommand {
         name: "backend",
         kind: CommandKind::Backend,
         argument: ArgumentKind::Value("backend"),
         summary: "the backend: machine code for the CPU, or the interpreter only",
-        details: "The same as :set backend. The results of both differ at most in the last digits.\n  :backend interp",
+        details: "The same as :set backend. The results of the two backends differ at most in the last digits.\n  :backend interp",
     },
     ReplCommand {
         name: "threads",
@@ -270,7 +270,7 @@ fn find_command(name: &str) -> Result<&'static ReplCommand, String> {
         [] => Err(unknown_command(name)),
         several => {
             let names: Vec<String> = several.iter().map(|c| format!(":{}", c.name)).collect();
-            Err(format!("`:{name}` may be {}", names.join(" or ")))
+            Err(format!("`:{name}` is ambiguous: {}", names.join(", ")))
         }
     }
 }
@@ -426,8 +426,8 @@ mod tests {
         check(":", Some(Err("unknown command :; :help lists all commands")));
         check(":q", Some(Ok((CommandKind::Quit, ""))));
         check(":rel", Some(Ok((CommandKind::Reload, ""))));
-        check(":re", Some(Err("`:re` may be :reload or :reset")));
-        check(":e x", Some(Err("`:e` may be :explain or :env")));
+        check(":re", Some(Err("`:re` is ambiguous: :reload, :reset")));
+        check(":e x", Some(Err("`:e` is ambiguous: :explain, :env")));
         check(":adj f", Some(Ok((CommandKind::Adjoint, "f"))));
     }
 }

@@ -186,7 +186,7 @@ pub(crate) const SETTINGS: &[Setting] = &[
     Setting {
         name: "time",
         values: "on|off",
-        summary: "print the time of checking and of running",
+        summary: "print the times of checking and running",
         get: |o| on_off_text(o.common.time),
         set: |o, value| parse_on_off(value).map(|on| o.common.time = on),
     },
@@ -208,6 +208,15 @@ pub(crate) const SETTINGS: &[Setting] = &[
 /// Names of settings in other programs, and their names here.
 const FOREIGN_NAMES: &[(&str, &str)] =
     &[("precision", "digits"), ("linewidth", "width"), ("columns", "width"), ("bar", "progress"), ("colour", "color")];
+
+/// Joins the accepted values of a setting: `on or off`, `auto, always or never`.
+fn values_text(values: &str) -> String {
+    let all = values.replace('|', ", ");
+    match all.rsplit_once(", ") {
+        Some((first, last)) => format!("{first} or {last}"),
+        None => all,
+    }
+}
 
 fn on_off_text(on: bool) -> String {
     if on { "on".to_owned() } else { "off".to_owned() }
@@ -250,10 +259,10 @@ pub(crate) fn set_command(options: &mut SessionSettings, argument: &str) -> Resu
         });
     };
     match value {
-        None => Ok(format!("{}  values: {}\n", setting_line(setting, options), setting.values.replace('|', " or "))),
+        None => Ok(format!("{}  values: {}\n", setting_line(setting, options), values_text(setting.values))),
         Some(value) => match (setting.set)(options, value) {
             Some(()) => Ok(String::new()),
-            None => Err(format!("`{value}` is not a value of `{name}`; use {}", setting.values.replace('|', " or "))),
+            None => Err(format!("`{value}` is not a value of `{name}`; use {}", values_text(setting.values))),
         },
     }
 }

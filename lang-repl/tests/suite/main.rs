@@ -1,4 +1,5 @@
-//! **Tests of the command line and the REPL** in one binary.
+//! **Tests of the command line and the REPL** in one binary, because each binary links the whole
+//! language.
 
 #![allow(
     clippy::unwrap_used,

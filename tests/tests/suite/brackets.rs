@@ -1,7 +1,9 @@
-//! **Iverson brackets** in random products, on data with infinities, NaN and zeros. A false bracket
-//! makes its whole product zero, in machine code and in the interpreter, for short arrays and long
-//! ones. A factor outside the bracket is still evaluated, so both fail where it fails. Machine code
-//! may omit that failure if the value is unused.
+//! **Iverson brackets** in random products, on data with infinities, NaN and zeros. The test
+//! compares the interpreter with machine code on random programs.
+//!
+//! A false bracket makes its whole product zero, for short arrays and long ones. A factor outside
+//! the bracket is still evaluated, so both evaluators fail where it fails. Machine code may omit
+//! that failure if the value is unused.
 
 #![allow(clippy::panic, clippy::expect_used, reason = "a failed expectation is a failed test")]
 
@@ -12,20 +14,23 @@ use iverson_tests::random::{Random, count, first, seed};
 use iverson_tests::run::{CompiledEvaluation, numbers, value_of_main, value_of_main_generated};
 use lang_core::session::Session;
 
-/// The number of programs, and the number of forms that must occur in them.
-const USUAL: u64 = 150;
+/// The number of programs, unless `IVERSON_COUNT` sets it.
+const DEFAULT_PROGRAMS: u64 = 150;
+
+/// The number of expression forms that must occur in them.
 const FORMS: usize = 11;
 
-/// Extents below and above the one from which arrays are computed by machine code.
+/// Extents below and above 32, the number of elements from which machine code computes arrays.
 const EXTENTS: &[usize] = &[3, 9, 31, 33, 40, 67];
 
-/// Elements of arguments, none of which is masked.
+/// Elements of arguments, all in bounds.
 const READS: &[&str] = &["x[i]", "y[i]", "x[(i + 1) % n]", "y[k[i]]", "x[n - 1 - i]"];
 
 /// Predicates of indices, of data, and of both.
 const PREDICATES: &[&str] =
     &["i % 2 == 0", "i < 3", "k[i] < i", "y[i] < 0.5", "x[i] > 0", "i != 1", "k[i] == i || i > 4"];
 
+/// The generator of random programs.
 struct BracketGenerator {
     random: Random,
     /// The number of occurrences of each form.
@@ -33,11 +38,12 @@ struct BracketGenerator {
 }
 
 impl BracketGenerator {
+    /// Counts an occurrence of a form.
     fn note(&mut self, form: &'static str) {
         *self.drawn.entry(form).or_default() += 1;
     }
 
-    fn one<'t>(&mut self, of: &[&'t str]) -> &'t str {
+    fn pick<'t>(&mut self, of: &[&'t str]) -> &'t str {
         self.random.pick_or(of, "0")
     }
 
@@ -55,10 +61,11 @@ impl BracketGenerator {
         text
     }
 
+    /// Draws a factor, with a bracket before it if `may_be_masked`. `depth` limits nested products.
     fn factor(&mut self, depth: usize, may_be_masked: bool) -> String {
         if may_be_masked && self.random.number_below(3) == 0 {
             self.note("bracket");
-            return format!("[{}] * {}", self.one(PREDICATES), self.factor(depth, false));
+            return format!("[{}] * {}", self.pick(PREDICATES), self.factor(depth, false));
         }
         let Some(depth) = depth.checked_sub(1) else {
             if self.random.number_below(12) == 0 {
@@ -66,16 +73,16 @@ impl BracketGenerator {
                 return "y[k[i] + e]".to_owned();
             }
             self.note("read");
-            return self.one(READS).to_owned();
+            return self.pick(READS).to_owned();
         };
         match self.random.number_below(9) {
             0 => {
                 self.note("literal");
-                self.one(&["0.0", "2.0", "inf", "0.25"]).to_owned()
+                self.pick(&["0.0", "2.0", "inf", "0.25"]).to_owned()
             }
             1 => {
                 self.note("function");
-                let name = self.one(&["exp", "abs", "tanh", "sqrt"]);
+                let name = self.pick(&["exp", "abs", "tanh", "sqrt"]);
                 format!("{name}({})", self.product(depth))
             }
             2 => {
@@ -88,21 +95,22 @@ impl BracketGenerator {
             }
             4 => {
                 self.note("sum");
-                let p = self.one(&["y[j] < 0.5", "j % 2 == 0", "j < i"]);
-                format!("(sum j < n: {} * [{p}] * x[j])", self.one(READS))
+                let p = self.pick(&["y[j] < 0.5", "j % 2 == 0", "j < i"]);
+                format!("(sum j < n: {} * [{p}] * x[j])", self.pick(READS))
             }
             5 => {
                 self.note("if");
-                format!("(if {} then {} else {})", self.one(PREDICATES), self.product(depth), self.product(depth))
+                format!("(if {} then {} else {})", self.pick(PREDICATES), self.product(depth), self.product(depth))
             }
             6 => {
                 self.note("product in parentheses");
                 format!("({})", self.product(depth))
             }
-            _ => self.one(READS).to_owned(),
+            _ => self.pick(READS).to_owned(),
         }
     }
 
+    /// Draws a program whose `main` applies sums of products to data with special values.
     fn program(&mut self) -> String {
         let n = self.random.pick_or(EXTENTS, 40);
         let terms: Vec<String> = (0..1 + self.random.number_below(2)).map(|_| self.product(2)).collect();
@@ -121,23 +129,23 @@ impl BracketGenerator {
 
 #[test]
 fn a_false_bracket_makes_its_product_zero_on_every_path() {
-    let mut draw = BracketGenerator { random: Random::new(0), drawn: BTreeMap::new() };
+    let mut generator = BracketGenerator { random: Random::new(0), drawn: BTreeMap::new() };
     let tolerances = Tolerances::of("machine code").expect("they can be read");
     let allowed = tolerances.get("whole programs");
     let (mut native, mut zeros, mut nans, mut failed, mut omitted) = (0, 0, 0, 0, 0);
-    let all = count(USUAL);
+    let all = count(DEFAULT_PROGRAMS);
     for n in first()..first() + all {
-        draw.random = Random::new(seed().wrapping_add(n.wrapping_mul(0x9E37)));
-        let program = draw.program();
+        generator.random = Random::new(seed().wrapping_add(n.wrapping_mul(0x9E37)));
+        let program = generator.program();
         let mut session = Session::new();
         session.set_text("drawn.iv", &program);
-        let wrong: Vec<String> =
+        let errors: Vec<String> =
             session.diagnostics("drawn.iv").iter().filter(|d| d.is_error()).map(|d| d.message.clone()).collect();
-        assert!(wrong.is_empty(), "program {n}: {wrong:?}\n{program}");
-        let ways = CompiledEvaluation::native();
+        assert!(errors.is_empty(), "program {n}: {errors:?}\n{program}");
+        let evaluation = CompiledEvaluation::native();
         let wanted = value_of_main(&session, "drawn.iv");
-        let found = value_of_main_generated(&session, "drawn.iv", &ways);
-        native += ways.tally.get().evaluated;
+        let found = value_of_main_generated(&session, "drawn.iv", &evaluation);
+        native += evaluation.tally.get().evaluated;
         let (wanted, found) = match (wanted, found) {
             (Ok(wanted), Ok(found)) => (numbers(&wanted), numbers(&found)),
             (Err(wanted), Err(found)) => {
@@ -164,11 +172,11 @@ fn a_false_bracket_makes_its_product_zero_on_every_path() {
     }
     println!(
         "{all} programs, {native} parts by machine code, {zeros} zeros, {nans} NaN, {failed} failed, {omitted} only in the interpreter\n{:#?}",
-        draw.drawn
+        generator.drawn
     );
     // A run of few programs need not reach every form.
-    if all >= USUAL {
-        assert_eq!(draw.drawn.len(), FORMS, "a form was never drawn: {:?}", draw.drawn);
+    if all >= DEFAULT_PROGRAMS {
+        assert_eq!(generator.drawn.len(), FORMS, "a form was never drawn: {:?}", generator.drawn);
         assert!(native > 0 && zeros > 0 && nans > 0 && omitted * 4 < failed);
     }
 }

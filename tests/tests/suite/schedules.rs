@@ -1,7 +1,8 @@
-//! **Scheduling.** Records the loops that functions and their adjoints become: fusion, storage, and
-//! the execution of loops.
+//! **Scheduling.** Compares the schedules of functions and their adjoints with recorded texts. The
+//! module `lang_core::nest` computes them from Tensor SSA: fusion, storage, and the loops that run
+//! in chunks or in order.
 
-#![expect(clippy::expect_used, reason = "what helpers of a test cannot read fails the test")]
+#![expect(clippy::expect_used, reason = "a test helper may panic")]
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -15,8 +16,8 @@ use lang_core::ir::ssa::{Rhs, SsaFunction, StmtId};
 use lang_core::nest::{FlattenPolicy, ScheduleText, Step, prepare, schedule, schedule_cases};
 use lang_core::session::Session;
 
-/// Programs in `examples/`, with definitions of them.
-const ALL: &[(&str, &str)] = &[
+/// Programs in `examples/`, each with one definition in it.
+const EXAMPLE_DEFINITIONS: &[(&str, &str)] = &[
     ("deconvolution.iv", "loss"),
     ("gradbench/lse.iv", "primal"),
     ("gradbench/llsq.iv", "primal"),
@@ -26,15 +27,15 @@ const ALL: &[(&str, &str)] = &[
     ("gradbench/gmm.iv", "objective"),
 ];
 
-/// Returns the steps of a function, case by case.
-fn shown(session: &Session, ssa: &Arc<SsaFunction>) -> String {
+/// Returns the schedule of a function as text, case by case.
+fn schedule_text(session: &Session, ssa: &Arc<SsaFunction>) -> String {
     ScheduleText { cases: &schedule_cases(ssa, &|callee| session.ssa(callee)), note: &|_, _| None }.to_string()
 }
 
 #[test]
 fn loops_of_functions_and_adjoints() {
     let mut text = String::new();
-    for (file, def) in ALL {
+    for (file, def) in EXAMPLE_DEFINITIONS {
         let mut session = Session::new();
         let program = std::fs::read_to_string(literate::root().join("examples").join(file)).expect("a program");
         session.set_text(file, &program);
@@ -44,17 +45,17 @@ fn loops_of_functions_and_adjoints() {
         let adjoint = session
             .ssa(&Arc::new(callee.derivative(DerivativeKind::Adjoint { outputs: of, wrt })))
             .expect("its adjoint");
-        for (what, ssa) in [("value", primal), ("adjoint", adjoint)] {
-            let _ = writeln!(text, "== {def} of {file}, {what}\n\n{}", shown(&session, &ssa));
+        for (kind, ssa) in [("value", primal), ("adjoint", adjoint)] {
+            let _ = writeln!(text, "== {def} of {file}, {kind}\n\n{}", schedule_text(&session, &ssa));
         }
     }
     expect_file!["../../golden/schedules.txt"].assert_eq(&text);
 }
 
-/// A callee at many points is inlined only while the result is short. In a chain of functions that
-/// each call the previous one twice, the code would double at each level.
+/// The scheduler inlines a call inside a loop only if the result is short. In a chain of functions
+/// that each call the previous one twice, the code would double at each level.
 #[test]
-fn calls_at_points_stay_short() {
+fn long_callees_stay_calls() {
     let steps: String = (1..30).map(|k| format!("  let a{k} = a{0} * cos(a{0} + {k}.0)\n", k - 1)).collect();
     let mut program = format!("def f0(x: f64) -> f64 =\n  let a0 = sin(x)\n{steps}  in a29\n");
     for k in 1..21 {
@@ -64,13 +65,13 @@ fn calls_at_points_stay_short() {
         .push_str("def few(x: [n]f64) -> [n]f64 = for i: f2(x[i])\ndef many(x: [n]f64) -> [n]f64 = for i: f20(x[i])\n");
     let mut session = Session::new();
     session.set_text("calls.iv", &program);
-    for (name, are_put) in [("few", true), ("many", false)] {
+    for (name, is_inlined) in [("few", true), ("many", false)] {
         let callee = Arc::new(FunctionKey::new(GlobalName::new("calls.iv", name), Vec::new()));
         let prepared =
             prepare(session.ssa(&callee).expect("its form"), &FlattenPolicy::WhileLoops, &|callee| session.ssa(callee));
         let steps = schedule(&prepared).steps;
-        let calls = steps.iter().any(|step| matches!(step, Step::Statement(v) if is_call(&prepared.ssa, *v)));
-        assert_eq!(calls, !are_put, "{name}");
+        let has_calls = steps.iter().any(|step| matches!(step, Step::Statement(v) if is_call(&prepared.ssa, *v)));
+        assert_eq!(has_calls, !is_inlined, "{name}");
     }
 }
 
@@ -78,8 +79,8 @@ fn is_call(ssa: &SsaFunction, var: StmtId) -> bool {
     ssa.stmts.get(var.0 as usize).is_some_and(|stmt| matches!(stmt.rhs, Rhs::Call { .. }))
 }
 
-/// Returns the steps of definitions of a program, or of their adjoints.
-fn each_shown(program: &str, defs: &[(&str, bool)]) -> String {
+/// Returns the schedules of definitions of a program, or of their adjoints, as text.
+fn schedule_texts(program: &str, defs: &[(&str, bool)]) -> String {
     let mut session = Session::new();
     session.set_text("shown.iv", program);
     let mut text = String::new();
@@ -92,23 +93,25 @@ fn each_shown(program: &str, defs: &[(&str, bool)]) -> String {
                 .ssa(&Arc::new(callee.derivative(DerivativeKind::Adjoint { outputs: of, wrt })))
                 .expect("its adjoint");
         }
-        let _ = writeln!(text, "{name}{}:\n{}", if *is_adjoint { ", adjoint" } else { "" }, shown(&session, &ssa));
+        let _ =
+            writeln!(text, "{name}{}:\n{}", if *is_adjoint { ", adjoint" } else { "" }, schedule_text(&session, &ssa));
     }
     text
 }
 
-/// An array that is only added to becomes a sum, whose terms are unordered. An unchanged value is
-/// not carried. Other loops have steps of their own, and a conditional update in them changes one
-/// element.
+/// If a fold only adds to elements of an array, a scatter-add of unordered terms replaces the fold.
+/// In other folds, a conditional update changes one element in place.
 #[test]
-fn loops_that_update() {
+fn loops_that_update_arrays() {
     let program = "def added(y: [n]f64, k: [m]i64, v: [m]f64) -> [n]f64 = scatter_add(y, k, v)
 def rows(y: [n, d]f64, k: [m]i64, v: [m, d]f64) -> [n, d]f64 = fold y = y for j < m: y with [k[j]] += v[j]
 def total(y: [n]f64, k: [m]i64, v: [m]f64) -> ([n]f64, f64) = fold (y, s) = (y, 0.0) for j < m: (y with [k[j]] += s, s + v[j])
 def chosen(y: [n]f64, k: [m]i64, v: [m]f64) -> [n]f64 = fold y = y for j < m: if v[j] > 0.0 then y with [k[j]] = v[j] else y
 ";
-    let text =
-        each_shown(program, &[("added", false), ("added", true), ("rows", false), ("total", false), ("chosen", true)]);
+    let text = schedule_texts(
+        program,
+        &[("added", false), ("added", true), ("rows", false), ("total", false), ("chosen", true)],
+    );
     expect![[r#"
         added:
         kernel reads X1[m], X2[m]; writes X5[n]
@@ -212,19 +215,21 @@ def chosen(y: [n]f64, k: [m]i64, v: [m]f64) -> [n]f64 = fold y = y for j < m: if
     .assert_eq(&text);
 }
 
-/// A data-terminated loop runs while an element is true, and its body counts for one iteration. Its
-/// checks are deferred to its end. If states are kept, or it contains a loop, each iteration
-/// consists of steps.
+/// A data-terminated loop runs while a condition on data holds. It runs inside a kernel, and its
+/// checks run at its end. If the reverse needs its states, or if it contains another loop, each
+/// iteration runs a schedule of its own.
 #[test]
-fn loops_that_data_end() {
+fn data_terminated_loops() {
     let program = "def root(a: f64) -> f64 = loop x = 1.0 while abs(x * x - a) > 1e-9 * a && x < 1e9: 0.5 * (x + a / x)
 def roots(a: [n]f64) -> [n]f64 = for i: root(a[i])
 def rows(a: [n, m]f64) -> [n, m]f64 = for i: loop y = a[i, _] while (sum j: y[j]^2) > 1: for j: 0.5 * y[j]
 def walk(x: [n]f64) -> i64 = loop k = 0 while k < n && x[k] > 0: k + 1
 def both(at: [n]i64) -> (i64, i64) = (fold k = 0 for t < n: at[k], fold k = 0 for t < n: at[fold l = k for u < n: at[l]])
 ";
-    let text =
-        each_shown(program, &[("roots", false), ("roots", true), ("rows", false), ("walk", false), ("both", false)]);
+    let text = schedule_texts(
+        program,
+        &[("roots", false), ("roots", true), ("rows", false), ("walk", false), ("both", false)],
+    );
     expect![[r#"
         roots:
         X1 is 1.0
@@ -429,9 +434,10 @@ def both(at: [n]i64) -> (i64, i64) = (fold k = 0 for t < n: at[k], fold k = 0 fo
     .assert_eq(&text);
 }
 
-/// Sizes select one of the two modes of a Jacobian; the case of one mode has no array of the other.
+/// Conditions on sizes alone become separate schedules. A Jacobian selects its mode by sizes, and
+/// the schedule of one mode has no array of the other.
 #[test]
-fn what_sizes_decide_has_cases() {
+fn size_conditions_become_cases() {
     let program = "def line(p: [2]f64, t: [n]f64) -> [n]f64 = for i: let w = exp(p[0] * t[i]) in sin(w * p[1]) / w
 def slopes(p: [2]f64, t: [n]f64) -> [n, 2]f64 = jacobian(line, wrt: p)(p, t)
 def either(x: [n]f64, y: [m]f64) -> f64 = if n < m then (sum i: exp(x[i])) else (sum j: y[j]^2)
@@ -442,7 +448,7 @@ def either(x: [n]f64, y: [m]f64) -> f64 = if n < m then (sum i: exp(x[i])) else 
     for name in ["line", "slopes", "either"] {
         let callee = Arc::new(FunctionKey::new(GlobalName::new("cases.iv", name), Vec::new()));
         let ssa = session.ssa(&callee).expect("its form");
-        let _ = writeln!(text, "{name}:\n{}", shown(&session, &ssa));
+        let _ = writeln!(text, "{name}:\n{}", schedule_text(&session, &ssa));
     }
     expect![[r#"
         line:

@@ -1,6 +1,8 @@
 //! **Snapshots in a folder**: recorded outputs, one file for each module, so that a reviewer reads
 //! the outputs beside the module they belong to. A file that no test writes any more is a failure.
 
+#![allow(clippy::panic, reason = "a failed expectation is a failed test")]
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 

@@ -69,7 +69,9 @@ pub(crate) fn run(root: &Path) -> ExitCode {
         eprintln!("{problem}");
     }
     let errors = problems.iter().filter(|p| !p.is_warning).count();
-    println!("tidy: {} files, {errors} errors, {} warnings", files.len(), problems.len() - errors);
+    let counted = |n: usize, noun: &str| format!("{n} {noun}{}", if n == 1 { "" } else { "s" });
+    let [errors_text, warnings_text] = [counted(errors, "error"), counted(problems.len() - errors, "warning")];
+    println!("tidy: {}, {errors_text}, {warnings_text}", counted(files.len(), "file"));
     if errors == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 

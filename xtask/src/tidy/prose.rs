@@ -32,13 +32,13 @@ pub(super) fn check(files: &[RepositoryFile]) -> Vec<TidyProblem> {
     for file in files.iter().filter(|file| file.path != BUDGETS) {
         let (findings, budget) = (all_findings(file), budgets.get(file.path.as_str()).copied().unwrap_or(0));
         if findings.len() > budget {
-            let more = format!("{} prose or naming faults exceed the budget of {budget}", findings.len());
+            let more = format!("prose and naming faults: {}, more than the budget of {budget}", findings.len());
             problems.push(TidyProblem::error(&file.path, 0, more));
             let shown = findings.into_iter().take(MAX_SHOWN);
             problems.extend(shown.map(|finding| TidyProblem::error(&file.path, finding.line, finding.message)));
         } else if findings.len() < budget {
-            let fewer = format!("{} prose or naming faults are below the budget of {budget}", findings.len());
-            problems.push(TidyProblem::error(&file.path, 0, format!("{fewer}: run `cargo xtask prose --lower`")));
+            let fewer = format!("prose and naming faults: {}, fewer than the budget of {budget}", findings.len());
+            problems.push(TidyProblem::error(&file.path, 0, format!("{fewer}; run `cargo xtask prose --lower`")));
         }
     }
     let gone = budgets.keys().filter(|path| files.iter().all(|file| file.path != **path));
@@ -105,7 +105,7 @@ mod tests {
             check,
             &[("a.rs", BAD), ("b.rs", "//! A list.\nfn list() {}\n")],
             &[
-                "error: a.rs: 4 prose or naming faults exceed the budget of 0",
+                "error: a.rs: prose and naming faults: 4, more than the budget of 0",
                 "error: a.rs:1: \"told\" hides the subject: Told.",
                 "error: a.rs:1: a sentence opens with \"what\": What was asked.",
                 "error: a.rs:1: \"asked\" hides the subject: What was asked.",
@@ -121,7 +121,7 @@ mod tests {
             check,
             &[("a.rs", BAD), (BUDGETS, "5 a.rs\n1 b.rs\n")],
             &[
-                "error: a.rs: 4 prose or naming faults are below the budget of 5: run `cargo xtask prose --lower`",
+                "error: a.rs: prose and naming faults: 4, fewer than the budget of 5; run `cargo xtask prose --lower`",
                 &format!("error: {BUDGETS}: there is no file `b.rs`"),
             ],
         );

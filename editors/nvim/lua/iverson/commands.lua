@@ -55,7 +55,7 @@ end
 local function subject(name)
   local buffer, def = about(name)
   if def == nil then
-    vim.notify('Iverson: the cursor is in no definition.', vim.log.levels.WARN)
+    vim.notify('Iverson: the cursor is not in a definition.', vim.log.levels.WARN)
   end
   return buffer, def
 end
@@ -104,20 +104,20 @@ function M.define()
     local buffer = vim.api.nvim_get_current_buf()
     local view = views.subject(buffer)
     server.execute(view and view.source or buffer, 'iverson.stop', {})
-  end, { desc = 'Stop what runs' })
+  end, { desc = 'Stop the running evaluation' })
   -- Lenses refer to the same commands.
   for _, evaluates in ipairs({ 'iverson.run', 'iverson.evaluate' }) do
     vim.lsp.commands[evaluates] = function(lens)
       server.execute(vim.uri_to_bufnr(lens.arguments[1]), evaluates, lens.arguments)
     end
   end
-  command('IversonResult', messages.again, { desc = 'Show all of what was told last' })
+  command('IversonResult', messages.again, { desc = 'Show the last result in full' })
   command('IversonSnippet', function(given)
     snippets.insert(given.args)
-  end, { nargs = 1, complete = snippets.names, desc = 'Put in a snippet' })
+  end, { nargs = 1, complete = snippets.names, desc = 'Insert a snippet' })
   command('IversonBuild', function()
     server.build(require('iverson').restart)
-  end, { desc = 'Build the language server, and what evaluates for it' })
+  end, { desc = 'Build the language server and its evaluator' })
   command('IversonRestart', function()
     require('iverson').restart()
   end, { desc = 'Restart the language server' })

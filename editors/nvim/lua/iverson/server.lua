@@ -47,8 +47,8 @@ function M.tell_missing()
     told = true
     local build = project() and ':IversonBuild' or '`cargo install --locked --path lang-lsp` in a checkout of Iverson'
     vim.notify(
-      'Iverson: iverson-lsp is not on the PATH. ' .. build .. ' builds it, and '
-        .. "require('iverson').setup { cmd = { path } } says where else it is.",
+      'Iverson: iverson-lsp is not on the PATH. ' .. build .. ' builds it. '
+        .. "require('iverson').setup { cmd = { path } } sets another path.",
       vim.log.levels.WARN
     )
   end
@@ -58,7 +58,7 @@ end
 function M.build(after)
   local folder = project()
   if folder == nil then
-    return vim.notify('Iverson: neither this plugin nor the folder at hand is in a checkout of Iverson.', vim.log.levels.WARN)
+    return vim.notify('Iverson: neither this plugin nor the current folder is in a checkout of Iverson.', vim.log.levels.WARN)
   end
   local parts = { 'lang-lsp', 'lang-repl' }
   local function build(nth)
@@ -156,7 +156,7 @@ function M.execute(buffer, command, arguments)
   if asked then
     vim.defer_fn(function()
       if not ended then
-        messages.note('it runs; :IversonStop stops it')
+        messages.note('a program is running; :IversonStop stops it')
       end
     end, LONG)
   end

@@ -33,7 +33,7 @@ end
 function M.insert(name)
   local body = all()[name]
   if body == nil then
-    return vim.notify('Iverson: there is no snippet ' .. name .. '; there are ' .. table.concat(M.names(''), ', '), vim.log.levels.WARN)
+    return vim.notify('Iverson: there is no snippet ' .. name .. '; the snippets are ' .. table.concat(M.names(''), ', '), vim.log.levels.WARN)
   end
   if vim.snippet then
     return vim.snippet.expand(body)

@@ -1,4 +1,6 @@
-//! **Cost of a function**: visits its statements in order and adds up their costs.
+//! **Cost of a function**: visits the statements of Tensor SSA in order and adds up their costs.
+//! [`super::cost_assuming`] calls [`cost_of_function`]; `repetition` calls
+//! [`CostWalk::function_cost`] again for the body of each loop.
 
 use std::cell::RefCell;
 use std::collections::{BTreeSet, HashMap};
@@ -20,43 +22,47 @@ use lang_sizes::count::{self, Formula, Ratio, UncountedReason};
 use lang_sizes::predicate::{Atom, FactContext, Index, LocalId, Poly, Pred};
 use lang_syntax::ops::Scalar;
 
-/// The largest number of pieces of a formula. A larger one becomes a symbol.
+/// The largest number of pieces of a formula. A symbol replaces a larger formula.
 const MAX_PIECES: usize = 24;
 
-/// The state of a cost computation.
+/// The state of a cost computation: the symbols so far, for the whole function.
 pub(super) struct CostWalk<'a> {
     pub(super) callees: CostLookup<'a>,
     pub(super) symbols: BackgroundDrop<Vec<CostSymbol>>,
     /// Facts about symbols: non-negative formulas.
     pub(super) symbol_facts: BackgroundDrop<Vec<Formula>>,
-    /// The number of repetition indices that have names.
+    /// The number of repetition indices named so far, for fresh names.
     pub(super) repetition_indices: u32,
 }
 
 /// The symbols of nests, by kind and by the forms of the nests.
 pub(super) type NestSymbols = HashMap<(CostSymbolKind, Vec<NestForm>), Poly>;
 
-/// A function or loop body in its place.
+/// The function or loop body whose cost is computed, and the facts that hold in it.
 pub(super) struct CostScope<'a> {
     pub(super) ssa: &'a SsaFunction,
-    /// Its sizes and integer parameters, in terms of those of the outermost function.
+    /// Maps its sizes and integer parameters to polynomials over those of the outermost function.
     pub(super) substitution: HashMap<LocalId, Poly>,
+    /// Facts about the sizes.
     pub(super) context: FactContext,
+    /// The numbers of the enclosing calls and loops, and of the current statement.
     pub(super) path: Vec<u32>,
     /// Whether it runs at most once.
     pub(super) runs_once: bool,
+    /// Facts that its runtime checks guarantee.
     pub(super) checked_facts: BackgroundDrop<Vec<CheckedFact>>,
     /// The extents of arrays that predicates read.
     pub(super) array_extents: BackgroundDrop<HashMap<LocalId, Vec<Poly>>>,
-    /// The contents of its values, in terms of the function's inputs.
+    /// The content hashes of its values, in terms of the function's inputs.
     pub(super) contents: ContentHasher<'a>,
-    /// Memoised counts.
+    /// Memoised counts of nests.
     pub(super) counts: BackgroundDrop<NestCounts>,
     /// The symbols of the nests counted so far.
     pub(super) nest_symbols: BackgroundDrop<RefCell<NestSymbols>>,
 }
 
 impl CostScope<'_> {
+    /// Returns the facts that the count of a nest uses.
     pub(super) fn nest_facts(&self) -> NestFacts<'_> {
         NestFacts {
             context: &self.context,
@@ -71,13 +77,13 @@ impl CostScope<'_> {
 #[derive(Default)]
 pub(super) struct StatementCost {
     pub(super) amount: Amount,
-    /// The memory kept during its computation.
+    /// The bytes kept during its computation.
     pub(super) stored_bytes: FormulaMax,
     /// The span from its operands to its result.
     pub(super) span: FormulaMax,
 }
 
-/// The cost of a function in its place.
+/// The cost of the function or loop body of a [`CostScope`], for one run.
 pub(super) struct FunctionCost {
     pub(super) total: Amount,
     pub(super) statement_amounts: BackgroundDrop<Vec<(CostSite, Amount)>>,
@@ -85,15 +91,16 @@ pub(super) struct FunctionCost {
     pub(super) span: BackgroundDrop<FormulaMax>,
 }
 
+/// Returns the cost of a function if the predicates `given` hold.
 pub(super) fn cost_of_function(ssa: &SsaFunction, given: &[Pred], callees: CostLookup<'_>) -> CostFormulas {
     let mut sizes: Vec<Poly> = Vec::new();
-    let mut of = |p: &Poly| {
+    let mut add_size = |p: &Poly| {
         if p.as_constant().is_none() && !sizes.contains(p) {
             sizes.push(p.clone());
         }
     };
-    ssa.sizes.iter().for_each(|l| of(&Poly::atom(Atom::Local(*l, ssa.vars.name(*l)))));
-    ssa.inputs.iter().flat_map(|i| &i.leaf.dims).filter(|n| !super::nest::reads_data(n)).for_each(of);
+    ssa.sizes.iter().for_each(|l| add_size(&Poly::atom(Atom::Local(*l, ssa.vars.name(*l)))));
+    ssa.inputs.iter().flat_map(|i| &i.leaf.dims).filter(|n| !super::nest::reads_data(n)).for_each(add_size);
     let mut known = FactContext::new(&sizes);
     given.iter().for_each(|p| known.assume(p));
     let names = integer_inputs::integer_names(ssa);
@@ -118,14 +125,14 @@ pub(super) fn cost_of_function(ssa: &SsaFunction, given: &[Pred], callees: CostL
         counts: BackgroundDrop::default(),
         nest_symbols: BackgroundDrop::default(),
     };
-    let FunctionCost { mut total, statement_amounts: parts, stored_bytes: kept, span } = walk.function_cost(&mut scope);
-    for (of, kind) in [
+    let FunctionCost { mut total, statement_amounts, stored_bytes, span } = walk.function_cost(&mut scope);
+    for (count, kind) in [
         (&mut total.work, CostSymbolKind::Work),
         (&mut total.tests, CostSymbolKind::Tests),
         (&mut total.iterations, CostSymbolKind::Iterations),
     ] {
-        if of.has_overflowed() {
-            *of = walk.symbol_for(&[], kind, None, None).into();
+        if count.has_overflowed() {
+            *count = walk.symbol_for(&[], kind, None, None).into();
         }
     }
     let leaves = ssa.inputs.iter().map(|i| &i.leaf).chain(ssa.outputs.iter().map(|(leaf, _)| leaf));
@@ -134,15 +141,15 @@ pub(super) fn cost_of_function(ssa: &SsaFunction, given: &[Pred], callees: CostL
         let dims: Vec<Poly> = leaf.dims.iter().map(|n| walk.poly_in_sizes(&scope, n)).collect();
         io = io.add(&element_count(&dims, &scope.context));
     }
-    let admitted = facts_from_checks(&scope);
-    sizes.extend(admitted);
+    let proved = facts_from_checks(&scope);
+    sizes.extend(proved);
     sizes.extend(constructors);
     let known = &scope.context;
     CostFormulas {
         total: total.cases(known),
-        statement_amounts: parts.take(),
+        statement_amounts: statement_amounts.take(),
         io: io.to_cases(known),
-        stored_bytes: kept.take(),
+        stored_bytes: stored_bytes.take(),
         span: span.take(),
         symbols: walk.symbols.take(),
         size_facts: sizes,
@@ -152,26 +159,26 @@ pub(super) fn cost_of_function(ssa: &SsaFunction, given: &[Pred], callees: CostL
 }
 
 /// Returns polynomials that checks prove non-negative for all sizes at which the function has a
-/// value. A condition over indices that mentions none of them holds if the range is not empty. So
-/// its product with the number of index tuples is non-negative for all sizes.
+/// value. If a checked polynomial mentions no index, it is non-negative wherever index tuples
+/// exist. So its product with the number of tuples is non-negative for all sizes.
 fn facts_from_checks(scope: &CostScope<'_>) -> Vec<Poly> {
     let mut all = Vec::new();
-    for sure in scope.checked_facts.iter().filter(|s| s.guard.is_true()) {
-        let extents: Vec<&Poly> = sure.indices.iter().map(|i| &i.extent).collect();
+    for checked in scope.checked_facts.iter().filter(|checked| checked.guard.is_true()) {
+        let extents: Vec<&Poly> = checked.indices.iter().map(|i| &i.extent).collect();
         if !extents.iter().all(|n| scope.context.implies(&Pred::nonneg(n))) {
             continue;
         }
-        for p in sure.cond.conjuncts().iter().filter(|p| !p.depends_on_data()) {
+        for p in checked.cond.conjuncts().iter().filter(|p| !p.depends_on_data()) {
             let p = match p {
                 Pred::Ge(p) => p.clone(),
                 Pred::Ne(p) if scope.context.implies(&Pred::nonneg(p)) => p.add_constant(-1),
                 _ => continue,
             };
             let fact = extents.iter().fold(p, |fact, n| fact.mul(n));
-            let indexed = sure.indices.iter().any(|i| fact.mentions(&i.atom()));
-            let told =
+            let indexed = checked.indices.iter().any(|i| fact.mentions(&i.atom()));
+            let is_excluded =
                 indexed || super::nest::reads_data(&fact) || symbol::mentions_symbols(&fact) || fact.has_overflowed();
-            if !told && !scope.context.implies(&Pred::nonneg(&fact)) && !all.contains(&fact) {
+            if !is_excluded && !scope.context.implies(&Pred::nonneg(&fact)) && !all.contains(&fact) {
                 all.push(fact);
             }
         }
@@ -189,13 +196,13 @@ pub(super) fn element_count(dims: &[Poly], known: &FactContext) -> Formula {
 }
 
 impl CostWalk<'_> {
-    /// Returns the symbol for a number that only the run knows: a total over all runs of a
-    /// statement.
+    /// Returns the symbol for a data-dependent number of a statement: a total over all runs, or the
+    /// value of an integer. Creates the symbol if the path has none of this kind.
     pub(super) fn symbol_for(
         &mut self,
         path: &[u32],
         kind: CostSymbolKind,
-        most: Option<Formula>,
+        upper_bound: Option<Formula>,
         content: Option<ContentHash>,
     ) -> Poly {
         let known = self.symbols.iter().position(|s| s.kind == kind && *s.path == *path);
@@ -205,20 +212,20 @@ impl CostWalk<'_> {
             if kind != CostSymbolKind::Value {
                 self.symbol_facts.push(symbol.clone().into());
             }
-            if let Some(most) = &most {
-                self.symbol_facts.push(difference(most, &symbol.clone().into()));
+            if let Some(bound) = &upper_bound {
+                self.symbol_facts.push(difference(bound, &symbol.clone().into()));
             }
-            self.symbols.push(CostSymbol { path: path.into(), kind, upper_bound: most, content });
+            self.symbols.push(CostSymbol { path: path.into(), kind, upper_bound, content });
         }
         symbol
     }
 
-    /// Returns the cost of a function in its place.
+    /// Returns the cost of one run of the scope's function or loop body.
     pub(super) fn function_cost(&mut self, scope: &mut CostScope<'_>) -> FunctionCost {
         let ssa = scope.ssa;
-        let asked: BTreeSet<u32> = ssa.stmts.iter().flat_map(|s| &s.needs).chain(&ssa.needs).copied().collect();
+        let needed: BTreeSet<u32> = ssa.stmts.iter().flat_map(|s| &s.needs).chain(&ssa.needs).copied().collect();
         let checks: Vec<(u32, &RuntimeCheck)> =
-            asked.iter().filter_map(|c| Some((*c, ssa.checks.get(*c as usize)?))).collect();
+            needed.iter().filter_map(|c| Some((*c, ssa.checks.get(*c as usize)?))).collect();
         self.record_predicate_arrays(scope, checks.iter().map(|(_, check)| *check));
         for (_, check) in &checks {
             let indices = self.indices(scope, &check.dims, 0);
@@ -226,8 +233,8 @@ impl CostWalk<'_> {
             scope.checked_facts.push(CheckedFact { indices, guard, cond });
         }
         self.record_position_ranges(scope);
-        let mut parts: BackgroundDrop<Vec<(CostSite, Amount)>> = BackgroundDrop::default();
-        let (mut most, mut own) = (BackgroundDrop::<FormulaMax>::default(), Formula::default());
+        let mut amounts: BackgroundDrop<Vec<(CostSite, Amount)>> = BackgroundDrop::default();
+        let (mut nested_bytes, mut loop_bytes) = (BackgroundDrop::<FormulaMax>::default(), Formula::default());
         let mut spans: BackgroundDrop<Vec<FormulaMax>> = BackgroundDrop::default();
         let mut calls: Vec<(u32, &Rhs)> = Vec::new();
         let read = read_by_loops(ssa);
@@ -237,12 +244,13 @@ impl CostWalk<'_> {
                 && read.contains(&StmtId(k))
             {
                 let dims: Vec<Poly> = stmt.dims.iter().map(|n| self.poly_in_sizes(scope, n)).collect();
-                own = own.add(
+                loop_bytes = loop_bytes.add(
                     &element_count(&dims, &scope.context)
                         .mul_ratio(&Ratio::constant(element_bytes(stmt.scalar).into())),
                 );
             }
-            // One computation yields all parts of a call.
+            // One computation yields all results of a call or loop, so the first of them has its
+            // cost.
             if matches!(stmt.rhs, Rhs::Call { .. } | Rhs::Loop(..)) {
                 if let Some((first, _)) = calls.iter().find(|(_, c)| is_same_call(c, &stmt.rhs)) {
                     let span = spans.get(*first as usize).cloned().unwrap_or_default();
@@ -254,32 +262,32 @@ impl CostWalk<'_> {
             scope.path.push(k);
             let cost = self.statement_cost(scope, stmt);
             scope.path.pop();
-            let mut before = FormulaMax::default();
+            let mut operand_span = FormulaMax::default();
             let mut reads = |v: StmtId| {
                 if let Some(span) = spans.get(v.0 as usize) {
-                    before = std::mem::take(&mut before).max(span);
+                    operand_span = std::mem::take(&mut operand_span).max(span);
                 }
             };
             stmt.rhs.for_each_operand(&mut reads);
-            spans.push(span_sum(&before, &cost.span));
-            *most = std::mem::take(&mut *most).max(&cost.stored_bytes);
+            spans.push(span_sum(&operand_span, &cost.span));
+            *nested_bytes = std::mem::take(&mut *nested_bytes).max(&cost.stored_bytes);
             if !cost.amount.is_zero() {
-                parts.push((CostSite::Statement(StmtId(k)), cost.amount));
+                amounts.push((CostSite::Statement(StmtId(k)), cost.amount));
             }
         }
         for (c, check) in &checks {
             let amount = self.check_cost(scope, *c, check);
             if !amount.is_zero() {
-                parts.push((CostSite::Check(*c), amount));
+                amounts.push((CostSite::Check(*c), amount));
             }
         }
-        let total = parts.iter().fold(Amount::default(), |sum, (_, amount)| sum.add(amount));
-        let all = spans.iter().fold(FormulaMax::default(), |all, one| all.max(one));
+        let total = amounts.iter().fold(Amount::default(), |sum, (_, amount)| sum.add(amount));
+        let longest = spans.iter().fold(FormulaMax::default(), |all, one| all.max(one));
         FunctionCost {
             total,
-            statement_amounts: parts,
-            stored_bytes: BackgroundDrop::new(most.add_to_each(&own)),
-            span: BackgroundDrop::new(all),
+            statement_amounts: amounts,
+            stored_bytes: BackgroundDrop::new(nested_bytes.add_to_each(&loop_bytes)),
+            span: BackgroundDrop::new(longest),
         }
     }
 
@@ -300,12 +308,12 @@ impl CostWalk<'_> {
         }
     }
 
-    /// Records the ranges of data-dependent positions. Positions in an order are below the extent.
-    /// An `argmax` or `argmin` is the position of a term, if one exists.
+    /// Records the ranges of positions that data determine. The elements of an `argsort` are below
+    /// the extent. An `argmax` or `argmin` is the position of a term, if one exists.
     fn record_position_ranges(&mut self, scope: &mut CostScope<'_>) {
         let ssa = scope.ssa;
         for (k, stmt) in (0..).zip(&ssa.stmts) {
-            let (below, pred, some) = match &stmt.rhs {
+            let (below, pred, has_term) = match &stmt.rhs {
                 Rhs::Argsort(o) => match stmt.dims.last() {
                     Some(n) => (self.poly_in_sizes(scope, n), self.pred_in_sizes(scope, &o.pred), Pred::truth()),
                     None => continue,
@@ -313,100 +321,103 @@ impl CostWalk<'_> {
                 Rhs::Reduce(r) if r.reducer.is_arg_reduction() && r.returns_linear_index(stmt.dims.len()) => {
                     let all = r.bound.iter().fold(Poly::constant(1), |all, n| all.mul(&self.poly_in_sizes(scope, n)));
                     // Without a term the position is -1.
-                    let some = if r.filter.is_true() { Pred::nonneg(&all.add_constant(-1)) } else { Pred::falsity() };
-                    (all, self.pred_in_sizes(scope, &r.pred), some)
+                    let has_term =
+                        if r.filter.is_true() { Pred::nonneg(&all.add_constant(-1)) } else { Pred::falsity() };
+                    (all, self.pred_in_sizes(scope, &r.pred), has_term)
                 }
                 _ => continue,
             };
             if scope.runs_once && stmt.dims.is_empty() {
                 let mut here = scope.context.clone();
                 here.assume(&pred);
-                self.record_position_range(scope, StmtId(k), &below, if here.implies(&some) { 0 } else { -1 });
+                self.record_position_range(scope, StmtId(k), &below, if here.implies(&has_term) { 0 } else { -1 });
                 continue;
             }
             let indices = self.indices(scope, &stmt.dims, 0);
-            let own = Atom::Read(StmtId(k).local(), StmtId(k).name(), indices.iter().map(Index::value).collect());
-            let cond = Pred::in_range(&Poly::atom(own), &below);
-            scope.checked_facts.push(CheckedFact { indices, guard: pred.and(&some), cond });
+            let element = Atom::Read(StmtId(k).local(), StmtId(k).name(), indices.iter().map(Index::value).collect());
+            let cond = Pred::in_range(&Poly::atom(element), &below);
+            scope.checked_facts.push(CheckedFact { indices, guard: pred.and(&has_term), cond });
         }
     }
 
-    /// Records the range of a single position: below the extent, if that is not 0.
+    /// Records the range of one position: at least `least`, and below the extent if that is not 0.
     fn record_position_range(&mut self, scope: &mut CostScope<'_>, var: StmtId, below: &Poly, least: i128) {
-        let Some(place) = self.element_in_sizes(scope, var.local(), &[]) else { return };
-        let most = below.add_constant(-1).maximum(&Poly::default());
-        for fact in [place.add_constant(-least), most.sub(&place)] {
+        let Some(position) = self.element_in_sizes(scope, var.local(), &[]) else { return };
+        let greatest = below.add_constant(-1).maximum(&Poly::default());
+        for fact in [position.add_constant(-least), greatest.sub(&position)] {
             scope.context.assume(&Pred::nonneg(&fact));
             self.symbol_facts.push(fact.into());
         }
     }
 
+    /// Returns the cost of a runtime check: the tests of its guard and condition.
     fn check_cost(&mut self, scope: &mut CostScope<'_>, c: u32, check: &RuntimeCheck) -> Amount {
         let guard = self.conjuncts_in_sizes(scope, &check.guard);
         let nest = self.cost_nest(scope, &check.dims, check.dims.len(), guard);
-        let (mut tests, mut most) = (nest.test_count(), nest.max_tests());
+        let (mut tests, mut max_tests) = (nest.test_count(), nest.max_tests());
         if check.cond.depends_on_data() {
             tests = tests.and_then(|tests| Ok(tests.add(&nest.term_count()?)));
-            most = most.and_then(|most| Some(most.add(&nest.max_terms()?)));
+            max_tests = max_tests.and_then(|max_tests| Some(max_tests.add(&nest.max_terms()?)));
         }
         let mut path = scope.path.clone();
         path.push(CHECK_PATH_BIT | c);
         let tests = tests.ok().filter(|t| t.pieces().len() <= MAX_PIECES);
-        let tests = tests.unwrap_or_else(|| self.symbol_for(&path, CostSymbolKind::Tests, most, None).into());
+        let tests = tests.unwrap_or_else(|| self.symbol_for(&path, CostSymbolKind::Tests, max_tests, None).into());
         Amount { tests, ..Amount::default() }
     }
 
+    /// Returns the cost of a statement in one run of its function or loop body.
     fn statement_cost(&mut self, scope: &CostScope<'_>, stmt: &Statement) -> StatementCost {
         let path = scope.path.clone();
         let real = i128::from(is_real(stmt.scalar));
-        let mut own = StatementCost::default();
+        let mut cost = StatementCost::default();
         match &stmt.rhs {
             Rhs::Input(_) | Rhs::Constant(_) | Rhs::Zero => {}
             Rhs::Index(_) => {
                 let nest = self.cost_nest(scope, &stmt.dims, stmt.dims.len(), Vec::new());
-                own.amount.iterations = self.term_count(scope, 0, &nest);
+                cost.amount.iterations = self.term_count(scope, 0, &nest);
             }
             Rhs::Add(items) => {
                 let free = self.indices(scope, &stmt.dims, 0);
                 let (mut terms, mut any) = (Formula::default(), Vec::new());
                 let mut nests = Vec::new();
                 for (k, item) in (0..).zip(items) {
-                    let asked = self.conjuncts_in_sizes(scope, &item.pred);
-                    let nest = self.cost_nest(scope, &stmt.dims, free.len(), asked);
+                    let conjuncts = self.conjuncts_in_sizes(scope, &item.pred);
+                    let nest = self.cost_nest(scope, &stmt.dims, free.len(), conjuncts);
                     terms = terms.add(&self.term_count(scope, k, &nest));
                     any.push((item.pred.clone(), nest.pred().clone()));
                     nests.push(nest);
                 }
-                own.amount.tests = self.test_count(scope, &nests.iter().collect::<Vec<_>>());
+                cost.amount.tests = self.test_count(scope, &nests.iter().collect::<Vec<_>>());
                 if real > 0 {
                     let (forms, preds): (Vec<Pred>, Vec<Pred>) = any.into_iter().unzip();
                     if !are_disjoint(&preds, &free, &scope.context) {
                         let any = (Pred::any_of(forms), Pred::any_of(preds));
                         let nest = self.cost_nest(scope, &stmt.dims, free.len(), vec![any]);
-                        own.amount.work = difference(&terms, &self.present_count(scope, &nest, &terms));
+                        cost.amount.work = difference(&terms, &self.present_count(scope, &nest, &terms));
                     }
                     let additions = i128::try_from(items.len().saturating_sub(1)).unwrap_or(0);
-                    own.span = Formula::from(Poly::constant(additions)).into();
+                    cost.span = Formula::from(Poly::constant(additions)).into();
                 }
-                own.amount.iterations = terms;
+                cost.amount.iterations = terms;
             }
             Rhs::Contract { bound, pred, factors, .. } => {
                 let products = i128::try_from(factors.len().saturating_sub(1)).unwrap_or(0);
-                self.reduction_cost(scope, stmt, bound, pred, (real > 0).then_some(products), None, &mut own);
+                self.reduction_cost(scope, stmt, bound, pred, (real > 0).then_some(products), None, &mut cost);
             }
             Rhs::Reduce(r) => {
                 let of = scope.ssa.stmts.get(r.operand.var.0 as usize).and_then(|s| s.scalar);
                 let work = is_real(of).then_some(0);
-                self.reduction_cost(scope, stmt, &r.bound, &r.visited_domain(), work, Some(&r.pred), &mut own);
+                self.reduction_cost(scope, stmt, &r.bound, &r.visited_domain(), work, Some(&r.pred), &mut cost);
             }
             Rhs::Argsort(o) => {
                 let pred = self.conjuncts_in_sizes(scope, &o.pred);
                 let (outer, last) = stmt.dims.split_at(stmt.dims.len().saturating_sub(1));
                 let last = self.indices(scope, last, outer.len());
                 let nest = self.cost_nest(scope, outer, outer.len(), pred.clone());
-                own.amount.tests = self.test_count(scope, &[&nest]);
+                cost.amount.tests = self.test_count(scope, &[&nest]);
                 let all = self.cost_nest(scope, &stmt.dims, stmt.dims.len(), pred);
-                own.amount.iterations = self.term_count(scope, 0, &all);
+                cost.amount.iterations = self.term_count(scope, 0, &all);
                 let of = scope.ssa.stmts.get(o.keys.var.0 as usize).and_then(|s| s.scalar);
                 let alone = last.iter().all(|i| i.extent.as_constant().is_some_and(|n| n <= 1));
                 if is_real(of) && !alone {
@@ -418,39 +429,39 @@ impl CostWalk<'_> {
                         .last()
                         .and_then(|k| scope.contents.statement_content(StmtId(*k)))
                         .map(|c| c.aspect("work"));
-                    own.amount.work = self.symbol_for(&path, CostSymbolKind::Work, most, content).into();
-                    own.span = own.amount.work.clone().into();
+                    cost.amount.work = self.symbol_for(&path, CostSymbolKind::Work, most, content).into();
+                    cost.span = cost.amount.work.clone().into();
                 }
             }
             Rhs::Map { operation, pred, args } => {
                 let of = args.first().and_then(|a| scope.ssa.stmts.get(a.var.0 as usize)?.scalar);
-                self.map_cost(scope, stmt, *operation, pred, of.unwrap_or(Scalar::Bool), &mut own);
+                self.map_cost(scope, stmt, *operation, pred, of.unwrap_or(Scalar::Bool), &mut cost);
             }
-            Rhs::Update { batch, bound, pred, accumulate: add, .. } => {
+            Rhs::Update { batch, bound, pred, accumulate, .. } => {
                 let batch = *batch as usize;
                 let mut dims: Vec<Poly> = stmt.dims.clone();
                 dims.iter_mut().skip(batch).for_each(|n| *n = Poly::constant(1));
                 let free = dims.len();
                 dims.extend(bound.iter().cloned());
-                let asked = self.conjuncts_in_sizes(scope, pred);
-                let nest = self.cost_nest(scope, &dims, free, asked);
+                let conjuncts = self.conjuncts_in_sizes(scope, pred);
+                let nest = self.cost_nest(scope, &dims, free, conjuncts);
                 let terms = self.term_count(scope, 0, &nest);
-                own.amount.tests = self.test_count(scope, &[&nest]);
-                if *add && real > 0 {
-                    own.amount.work = terms.clone();
-                    own.span = Formula::from(Poly::constant(1)).into();
+                cost.amount.tests = self.test_count(scope, &[&nest]);
+                if *accumulate && real > 0 {
+                    cost.amount.work = terms.clone();
+                    cost.span = Formula::from(Poly::constant(1)).into();
                 }
-                own.amount.iterations = terms;
+                cost.amount.iterations = terms;
             }
             Rhs::Call { .. } => return self.call_cost(scope, stmt),
             Rhs::Loop(of, _) => return self.loop_cost(scope, of),
         }
-        own
+        cost
     }
 
     /// Adds the cost of a contraction or a reduction: `products` multiplications for each term, and
-    /// the additions of the terms. `products` is `None` if the elements are not real, which costs
-    /// no work. `first` is a predicate that is evaluated once for each element.
+    /// the operations that combine the terms. If `products` is `None`, the elements are not real
+    /// and cost no work. The predicate `first` is evaluated once for each element of the result.
     #[expect(clippy::too_many_arguments, reason = "the parts of both right-hand sides")]
     fn reduction_cost(
         &mut self,
@@ -460,32 +471,34 @@ impl CostWalk<'_> {
         pred: &Pred,
         products: Option<i128>,
         first: Option<&Pred>,
-        own: &mut StatementCost,
+        cost: &mut StatementCost,
     ) {
         let dims: Vec<Poly> = stmt.dims.iter().chain(bound).cloned().collect();
-        let asked = self.conjuncts_in_sizes(scope, pred);
-        let nest = self.cost_nest(scope, &dims, stmt.dims.len(), asked);
+        let conjuncts = self.conjuncts_in_sizes(scope, pred);
+        let nest = self.cost_nest(scope, &dims, stmt.dims.len(), conjuncts);
         let terms = self.term_count(scope, 0, &nest);
         let first = first.map(|p| {
-            let asked = self.conjuncts_in_sizes(scope, p);
-            self.cost_nest(scope, &stmt.dims, stmt.dims.len(), asked)
+            let conjuncts = self.conjuncts_in_sizes(scope, p);
+            self.cost_nest(scope, &stmt.dims, stmt.dims.len(), conjuncts)
         });
-        own.amount.tests = self.test_count(scope, &[&nest].into_iter().chain(first.as_ref()).collect::<Vec<_>>());
+        cost.amount.tests = self.test_count(scope, &[&nest].into_iter().chain(first.as_ref()).collect::<Vec<_>>());
         if let Some(products) = products {
             // Without bound indices, each element has one term.
             let present = if bound.is_empty() { terms.clone() } else { self.present_count(scope, &nest, &terms) };
-            own.amount.work = difference(&terms.mul_ratio(&Ratio::constant(products + 1)), &present);
+            cost.amount.work = difference(&terms.mul_ratio(&Ratio::constant(products + 1)), &present);
             let inner = self.indices(scope, bound, stmt.dims.len());
             // An element has at most as many terms as the bound indices have values.
             let each = count::count(&inner, &Pred::truth(), &scope.context).unwrap_or_else(|_| terms.clone());
             let chain =
                 difference(&each, &Formula::from(Poly::constant(1))).add(&Formula::from(Poly::constant(products)));
             let some = Pred::all(inner.iter().map(|i| Pred::nonneg(&i.extent.add_constant(-1))));
-            own.span = chain.restrict(&some).simplify(&scope.context).into();
+            cost.span = chain.restrict(&some).simplify(&scope.context).into();
         }
-        own.amount.iterations = terms;
+        cost.amount.iterations = terms;
     }
 
+    /// Adds the cost of a scalar operation on each element. `of` is the scalar type of its
+    /// operands.
     fn map_cost(
         &mut self,
         scope: &CostScope<'_>,
@@ -493,31 +506,32 @@ impl CostWalk<'_> {
         operation: ScalarOp,
         pred: &Pred,
         of: Scalar,
-        own: &mut StatementCost,
+        cost: &mut StatementCost,
     ) {
-        let asked = self.conjuncts_in_sizes(scope, pred);
-        let nest = self.cost_nest(scope, &stmt.dims, stmt.dims.len(), asked);
+        let conjuncts = self.conjuncts_in_sizes(scope, pred);
+        let nest = self.cost_nest(scope, &stmt.dims, stmt.dims.len(), conjuncts);
         let terms = self.term_count(scope, 0, &nest);
-        own.amount.tests = self.test_count(scope, &[&nest]);
+        cost.amount.tests = self.test_count(scope, &[&nest]);
         let work = i128::from(operation.work(of));
-        own.amount.work = terms.mul_ratio(&Ratio::constant(work));
-        own.amount.iterations = terms;
-        own.span = Formula::from(Poly::constant(work)).into();
+        cost.amount.work = terms.mul_ratio(&Ratio::constant(work));
+        cost.amount.iterations = terms;
+        cost.span = Formula::from(Poly::constant(work)).into();
     }
 
     /// Returns the loop nest over indices of these extents, of which the first `free` are free.
+    /// Each conjunct comes as written and in terms of the sizes.
     pub(super) fn cost_nest<'n>(
         &mut self,
         scope: &'n CostScope<'_>,
         dims: &[Poly],
         free: usize,
-        asked: Vec<(Pred, Pred)>,
+        conjuncts: Vec<(Pred, Pred)>,
     ) -> CostNest<'n> {
-        CostNest::new(dims.to_vec(), self.indices(scope, dims, 0), free, asked, scope.nest_facts())
+        CostNest::new(dims.to_vec(), self.indices(scope, dims, 0), free, conjuncts, scope.nest_facts())
     }
 
-    /// Returns a count of nests: the formula if it is small, else a symbol. Equal nests have equal
-    /// symbols.
+    /// Returns a count of nests: the formula `of` if it exists and is small, else a symbol with the
+    /// upper bound `most`. Equal nests have equal symbols.
     pub(super) fn formula_or_symbol(
         &mut self,
         scope: &CostScope<'_>,
@@ -550,31 +564,32 @@ impl CostWalk<'_> {
         symbol.into()
     }
 
+    /// Returns the number of index tuples of a nest. `k` is the number of the term in a sum.
     fn term_count(&mut self, scope: &CostScope<'_>, k: u32, nest: &CostNest<'_>) -> Formula {
-        let own = nest.term_count();
-        let other = if own.is_err() {
+        let direct = nest.term_count();
+        let complement = if direct.is_err() {
             complement_count(scope, CostSymbolKind::Terms(0), nest, CostNest::term_count)
         } else {
             None
         };
-        other.unwrap_or_else(|| {
-            self.formula_or_symbol(scope, CostSymbolKind::Terms(k), &[nest], own, || nest.max_terms())
+        complement.unwrap_or_else(|| {
+            self.formula_or_symbol(scope, CostSymbolKind::Terms(k), &[nest], direct, || nest.max_terms())
         })
     }
 
-    /// Returns the number of elements that have a term.
+    /// Returns the number of elements that have a term. It is at most `terms`.
     fn present_count(&mut self, scope: &CostScope<'_>, nest: &CostNest<'_>, terms: &Formula) -> Formula {
-        let own = nest.present_count();
-        let other = if own.is_err() {
+        let direct = nest.present_count();
+        let complement = if direct.is_err() {
             complement_count(scope, CostSymbolKind::Present, nest, CostNest::present_count)
         } else {
             None
         };
-        if let Some(other) = other {
-            return other;
+        if let Some(complement) = complement {
+            return complement;
         }
         let count = self.symbols.len();
-        let present = self.formula_or_symbol(scope, CostSymbolKind::Present, &[nest], own, || nest.max_present());
+        let present = self.formula_or_symbol(scope, CostSymbolKind::Present, &[nest], direct, || nest.max_present());
         if self.symbols.len() > count {
             self.symbol_facts.push(difference(terms, &present));
         }
@@ -659,7 +674,7 @@ impl CostWalk<'_> {
         None
     }
 
-    /// Returns an integer that sizes and indices determine.
+    /// Returns an element of an integer variable, if sizes and indices determine it.
     pub(super) fn determined_integer(&mut self, scope: &CostScope<'_>, var: StmtId, at: &[Poly]) -> Option<Poly> {
         match &scope.ssa.stmts.get(var.0 as usize)?.rhs {
             Rhs::Index(p) => {
@@ -713,12 +728,12 @@ fn complement_count<'n>(
 
 /// Whether these predicates exclude each other pairwise.
 fn are_disjoint(preds: &[Pred], indices: &[Index], known: &FactContext) -> bool {
-    // In an array literal, each element has an index of its own.
-    let own = |i: &Index| {
+    // In an array literal, each element has a different constant index.
+    let has_distinct_values = |i: &Index| {
         let at: Option<BTreeSet<i128>> = preds.iter().map(|p| p.solve_for(&i.atom())?.as_constant()).collect();
         at.is_some_and(|at| at.len() == preds.len())
     };
-    if indices.iter().any(own) {
+    if indices.iter().any(has_distinct_values) {
         return true;
     }
     let mut inside = known.clone();
@@ -729,7 +744,7 @@ fn are_disjoint(preds: &[Pred], indices: &[Index], known: &FactContext) -> bool 
     })
 }
 
-/// Adds spans in sequence.
+/// Returns the span of a statement and of its operands before it.
 pub(super) fn span_sum(before: &FormulaMax, own: &FormulaMax) -> FormulaMax {
     match own.formulas() {
         [] => before.clone(),
@@ -737,6 +752,7 @@ pub(super) fn span_sum(before: &FormulaMax, own: &FormulaMax) -> FormulaMax {
     }
 }
 
+/// Returns `a - b`.
 pub(super) fn difference(a: &Formula, b: &Formula) -> Formula {
     a.add(&b.mul_ratio(&Ratio::constant(-1)))
 }

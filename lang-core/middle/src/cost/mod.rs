@@ -1,12 +1,13 @@
-//! **Cost analysis**: `$`, the cost of Tensor SSA as formulas in the sizes (ATL Figs. 6 and 17;
-//! units in the book's chapter on cost). It covers work, tests, iterations, the size of inputs and
-//! outputs, the memory kept for a reverse, and the span. Formulas are exact for all sizes, 0
-//! included, in terms of the sizes and of [`CostSymbol`]s for data-dependent numbers. Span and kept
-//! bytes are upper bounds.
+//! **Cost analysis**: computes the cost of Tensor SSA as formulas in the sizes, which ATL writes
+//! `$` (Figs. 6 and 17). The book's chapter on cost defines the units. The cost consists of work,
+//! tests, iterations, the size of inputs and outputs, the bytes kept for a reverse, and the span.
 //!
-//! The cost of a definition is composed of those of its statements ([`function`]). A statement
-//! visits a nest of loops ([`nest`]). A call or a loop costs its inside once for each repetition
-//! ([`repetition`]): the cost of a callee is instantiated with the sizes of the call.
+//! Formulas are exact for all sizes, 0 included. Their variables are the sizes, and [`CostSymbol`]s
+//! for data-dependent numbers. Span and kept bytes are upper bounds.
+//!
+//! The cost of a definition is the sum of the costs of its statements ([`function`]). A statement
+//! visits a nest of loops ([`nest`]). A call or a loop has the cost of its callee or body once for
+//! each repetition ([`repetition`]). A call substitutes its sizes in the cost of the callee.
 //!
 //! The session computes costs per definition, for primal and derived functions. `cost_ratio`
 //! compares them, and hovers, lenses and `iverson cost` print them.
@@ -43,15 +44,15 @@ pub struct Amount {
     pub tests: Formula,
     /// Visited index tuples and loop iterations.
     pub iterations: Formula,
-    /// Reals that loops carry, summed over their iterations: the allowance of an adjoint beside the
-    /// work.
+    /// Reals that loops carry, summed over their iterations. [`certify_ratio`] allows an adjoint as
+    /// many operations beside the work.
     pub carried: Formula,
 }
 
 /// The place of an amount in a function.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum CostSite {
-    /// A statement; for the parts of a call or loop, the first of them.
+    /// A statement. Among the results of one call or loop, the first has the whole amount.
     Statement(StmtId),
     /// A check, by number.
     Check(u32),
@@ -66,9 +67,9 @@ pub struct CostFormulas {
     pub statement_amounts: Vec<(CostSite, Amount)>,
     /// The number of real elements in the inputs and outputs.
     pub io: Formula,
-    /// Bytes of loop outputs per iteration, and of states, that other loops read: the memory kept
-    /// for a reverse. For nested bodies only the largest counts, because a body releases its memory
-    /// when it ends. An upper bound.
+    /// The bytes kept for a reverse: states, and outputs of loop iterations, that other loops read.
+    /// Only the largest nested body counts, because a body releases its memory when it ends. An
+    /// upper bound.
     pub stored_bytes: FormulaMax,
     /// The longest chain of dependent operations. An upper bound.
     pub span: FormulaMax,
@@ -82,8 +83,8 @@ pub struct CostFormulas {
     pub names: DisplayNames,
 }
 
-/// Returns the sizes among the atoms that are known to be non-negative. An atom that is known to be
-/// strictly below another polynomial is an index, which may be 0.
+/// Returns the sizes among polynomials that are known to be non-negative. Excludes the numbers of
+/// constructors, and indices, which may be 0: an index is known to be strictly below a polynomial.
 pub(crate) fn sizes<'a>(known: &'a [Poly], names: &'a DisplayNames) -> impl Iterator<Item = &'a Poly> {
     let is_index = |a: &Atom| {
         let below = |p: &Poly| p.linear_in(a).is_some_and(|(c, rest)| c == -1 && rest.constant_part() < 0);
@@ -113,7 +114,7 @@ pub fn cost_assuming(ssa: &SsaFunction, given: &[Pred], callees: CostLookup<'_>)
 }
 
 impl CostFormulas {
-    /// Returns the facts about the sizes and symbols in its formulas.
+    /// Returns the facts about the sizes in its formulas.
     #[must_use]
     pub fn context(&self) -> FactContext {
         FactContext::new(&self.size_facts)
@@ -157,12 +158,13 @@ impl Amount {
         }
     }
 
-    /// Whether all counts are zero.
+    /// Whether all counts are zero. `carried` is positive only if `iterations` is.
     #[must_use]
     pub fn is_zero(&self) -> bool {
         [&self.work, &self.tests, &self.iterations].iter().all(|f| f.pieces().is_empty())
     }
 
+    /// Returns the counts as disjoint cases, under these facts.
     fn cases(&self, known: &FactContext) -> Self {
         let cases = |f: &Formula| f.to_cases(known);
         Self {

@@ -1,12 +1,13 @@
-//! Tests of the readers on loops.
+//! **Tests of the readers on loops and array updates.** Checks the errors for invalid texts, and
+//! the round trip from text to form to text.
 
 use expect_test::expect;
 
 use super::{read_ssa, refused};
 
 #[test]
-fn loops_that_are_none() {
-    let wrong = [
+fn invalid_ssa_loops() {
+    let invalid_tails = [
         "L1 = loop j0 < n {\n  }\n  out X1",
         "X2: f64 = L0.last Y1\n  out X2",
         "L0 = loop j0 < n {\n    Y0: f64 = given X0[j0]\n  }\n  X2: f64 = L0.last Y0\n  out X2",
@@ -38,7 +39,7 @@ fn loops_that_are_none() {
         "X2[i0 < n]: f64 = for i0: X0[i0] with [] = X1\n  X3: f64 = X0[0] with [0] = X1\n  out X1",
     ];
     let head = "ssa f[n](x: [n]f64) -> f64 =\n  X0[i0 < n]: f64 = input x\n  X1: f64 = 1.0\n";
-    let texts: Vec<String> = wrong.iter().map(|t| format!("{head}  {t}")).collect();
+    let texts: Vec<String> = invalid_tails.iter().map(|t| format!("{head}  {t}")).collect();
     let message = |text: &String| {
         let error = read_ssa("t", text).map(|f| f.to_string());
         let text = text.strip_prefix(head).unwrap_or_default();
@@ -222,7 +223,7 @@ fn loops_that_are_none() {
 }
 
 #[test]
-fn core_loops() {
+fn core_loops_and_updates() {
     refused(
         &[
             "core f[n](x: [n]f64) -> f64 =\n  (loop k < n from 1.0: f#0[n, k](x): (f64, [0](), i64)).0",
@@ -279,9 +280,9 @@ fn core_loops() {
     );
 }
 
-/// Nested loops over a batch, with their inputs; updates; inputs in another order.
+/// Nested and batched loops with their inputs, array updates, and inputs in an order of their own.
 #[test]
-fn loops_printed_as_read() {
+fn ssa_loops_round_trip() {
     let text = "ssa f_tan{0, 2}[n, m](a: [n, m]f64, data k: i64, b: [k]f64) -> ([n, m]f64, [k]f64, i64) =
   X0[i0 < n, i1 < m]: f64 = input a  -- a
   X1: i64 = input k

@@ -1,4 +1,5 @@
-//! Tests of the readers: the errors for invalid texts, and forms that no library program produces.
+//! **Tests of the readers.** Checks the errors for invalid texts, and the round trip from text to
+//! form to text for forms that no library program produces.
 
 mod loops;
 
@@ -6,8 +7,10 @@ use expect_test::{Expect, expect};
 
 use super::{read_core, read_ssa};
 
+/// Compares the reading of each text, an error or the printed form, with the expectation. A text
+/// that contains `core` is read as core, any other as Tensor SSA.
 #[track_caller]
-#[allow(clippy::needless_pass_by_value, reason = "as `expect!` gives it")]
+#[allow(clippy::needless_pass_by_value, reason = "`expect!` creates an owned value")]
 fn refused(texts: &[&str], expected: Expect) {
     let message = |text: &&str| {
         let error = if text.contains("core") {
@@ -21,7 +24,7 @@ fn refused(texts: &[&str], expected: Expect) {
 }
 
 #[test]
-fn core_that_is_none() {
+fn invalid_core_texts() {
     refused(
         &[
             "",
@@ -151,7 +154,7 @@ fn core_that_is_none() {
 }
 
 #[test]
-fn ssa_that_is_none() {
+fn invalid_ssa_texts() {
     let texts = [
         "check 1: 0 < n, E0500 \"no\"\n  out X0",
         "X1: f64 = 0.0\n  out X1",
@@ -303,10 +306,10 @@ fn ssa_that_is_none() {
     );
 }
 
-/// The first print normalises the order of terms and conditions; after that, reading and printing
-/// change nothing.
+/// The first print normalises the order of terms and conditions, the names of locals, and the `let`
+/// inputs. After that, reading and printing change nothing.
 #[test]
-fn printed_as_read() {
+fn core_round_trip() {
     let core = [
         "core f[n](x: [n]f64) -> f64 =\n  sum i < n: [0 <= i - 1 && (i == 2 || i != 3)] * x[i]",
         "core f[n](k: [n]i64, b: [n]bool, R: rel[n, n]) -> i64 =
@@ -363,10 +366,10 @@ fn printed_as_read() {
     .assert_eq(&texts);
 }
 
-/// Forms that the passes do not produce together: every kind of input, a call for each index, paths
-/// of parts.
+/// Forms that the passes do not produce together: every kind of input, a batched call, and
+/// component paths such as `0.1`.
 #[test]
-fn ssa_printed_as_read() {
+fn ssa_round_trip() {
     let text = "opaque ssa f_tan{0}[n, m](bounded k: i64, p: {a: [n]f64, b: i64}, R: rel[n, m], let q: i64) -> ([n, m]f64, f32) =
   check 0[i0 < n, i1 < m]: (any j < q: X3(i0, j)) => X1[i0] < k + p_b, E0502 \"as \\\"told\\\"\"
   X0: i64 = input k

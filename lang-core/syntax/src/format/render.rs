@@ -1,7 +1,8 @@
-//! **Rendering.** Turns the layout into text: lines without trailing blanks, with their comments.
+//! **Rendering.** Writes the laid-out document of an item as text: lines without trailing blanks,
+//! with their comments. `super::render_layout` runs [`LineWriter`] as the output of crate `pretty`.
 //!
-//! A comment that cannot keep its position has become a zero-width [`CommentMark`] inside a line.
-//! The writer places it when that line is complete.
+//! A comment without a line of its own in the layout is a zero-width [`CommentMark`] inside a line.
+//! The writer places the comment when that line is complete.
 
 use pretty::{Render, RenderAnnotated};
 
@@ -18,14 +19,17 @@ pub(super) enum CommentMark {
     Loose(usize),
 }
 
-/// The output sink of the document renderer.
+/// The output of the document renderer, which receives text, newlines and marks.
 pub(super) struct LineWriter<'a> {
     /// The texts of the comments, and whether each was on a line of its own.
     comments: &'a [(&'a str, bool)],
+    /// The complete lines.
     output: String,
     /// The comments for the space above the first line.
     leading_comments: Vec<&'a str>,
+    /// The current line, without its comments.
     line: String,
+    /// The marks in the current line.
     marks: Vec<CommentMark>,
 }
 
@@ -47,12 +51,14 @@ impl<'a> LineWriter<'a> {
         RenderedText { leading_comments: self.leading_comments, text: self.output }
     }
 
+    /// Writes the current line, and places its comments above it or at its end.
     fn end_line(&mut self) {
         let line = self.line.trim_end_matches(' ');
         let code = line.trim_start_matches(' ');
-        // A closing line has its comments inside the block, at the indentation that `closing` uses.
-        let inside = if code.starts_with([')', ']', '}']) { INDENT } else { 0 };
-        let indent = line.len() - code.len() + inside;
+        // Comments above a closing bracket have the indentation of the block, as in
+        // `Printer::closing_break`.
+        let block_indent = if code.starts_with([')', ']', '}']) { INDENT } else { 0 };
+        let indent = line.len() - code.len() + block_indent;
         let comment = |at: usize| self.comments.get(at).copied().unwrap_or_default();
         let mut suffix = None;
         for (nth, mark) in self.marks.iter().enumerate() {

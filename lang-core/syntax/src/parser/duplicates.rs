@@ -15,25 +15,25 @@ pub(super) fn duplicates(tree: &Tree) -> Vec<Diagnostic> {
     let mut found = DuplicateFinder { tree, diagnostics: Vec::new() };
     match &tree.item {
         Item::Def(def) => {
-            found.check_names("a parameter", def.params.iter().map(|p| &p.name));
-            found.check_names("constrained", def.constraints.iter().map(|c| &c.var));
+            found.check_names("parameter", def.params.iter().map(|p| &p.name));
+            found.check_names("constraint on", def.constraints.iter().map(|c| &c.var));
         }
         Item::Type(def) => {
-            found.check_names("a type parameter", &def.params);
+            found.check_names("type parameter", &def.params);
             if let TypeBody::Sum(ctors) = &def.body {
-                found.check_names("a constructor", ctors.iter().map(|c| &c.name));
+                found.check_names("constructor", ctors.iter().map(|c| &c.name));
             }
         }
-        Item::DerivativeRule(rule) => found.check_names("a parameter", rule.params.iter().chain(&rule.tangents)),
+        Item::DerivativeRule(rule) => found.check_names("parameter", rule.params.iter().chain(&rule.tangents)),
         Item::Let(top) => found.check_patterns(&[top.pat]),
         Item::Import(_) | Item::Do(_) | Item::Error => {}
     }
     for (_, node) in tree.exprs.iter() {
         match &node.kind {
-            Expr::Record(fields) => found.check_names("a field", fields.iter().map(|(name, _)| name)),
-            Expr::Binder { vars, .. } => found.check_names("an index variable", vars.iter().map(|v| &v.name)),
+            Expr::Record(fields) => found.check_names("field", fields.iter().map(|(name, _)| name)),
+            Expr::Binder { vars, .. } => found.check_names("index variable", vars.iter().map(|v| &v.name)),
             Expr::Fold { vars, acc, .. } => {
-                found.check_names("an index variable", vars.iter().map(|v| &v.name));
+                found.check_names("index variable", vars.iter().map(|v| &v.name));
                 found.check_patterns(&[*acc]);
             }
             Expr::Loop { acc, .. } => found.check_patterns(&[*acc]),
@@ -44,14 +44,14 @@ pub(super) fn duplicates(tree: &Tree) -> Vec<Diagnostic> {
     }
     for (_, node) in tree.pats.iter() {
         if let Pat::Record(fields) = &node.kind {
-            found.check_names("a field", fields.iter().map(|(name, _)| name));
+            found.check_names("field", fields.iter().map(|(name, _)| name));
         }
     }
     for (_, node) in tree.types.iter() {
         match &node.kind {
-            TypeExpr::Record(fields) => found.check_names("a field", fields.iter().map(|(name, _)| name)),
+            TypeExpr::Record(fields) => found.check_names("field", fields.iter().map(|(name, _)| name)),
             TypeExpr::Fun(params, _) => {
-                found.check_names("a parameter", params.iter().filter_map(|(name, _)| name.as_ref()))
+                found.check_names("parameter", params.iter().filter_map(|(name, _)| name.as_ref()))
             }
             _ => {}
         }
@@ -105,7 +105,7 @@ impl<'a> DuplicateFinder<'a> {
         let mut seen: HashMap<&Name, Span> = HashMap::new();
         for (name, span) in bound {
             match seen.get(name) {
-                Some(before) => self.report("bound", name, span, *before),
+                Some(before) => self.report("variable", name, span, *before),
                 None => {
                     seen.insert(name, span);
                 }
@@ -114,7 +114,7 @@ impl<'a> DuplicateFinder<'a> {
     }
 
     fn report(&mut self, what: &str, name: &Name, span: Span, before: Span) {
-        let diagnostic = Diagnostic::new(Code::E0012, span, format!("`{name}` is {what} twice"));
+        let diagnostic = Diagnostic::new(Code::E0012, span, format!("duplicate {what} `{name}`"));
         self.diagnostics.push(diagnostic.related(before, "first occurrence"));
     }
 }

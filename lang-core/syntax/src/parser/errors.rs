@@ -279,12 +279,12 @@ fn mistake_diagnostic(slip: GrammarMistake, error: &SyntaxError, builder: &TreeB
             let message = "parentheses must enclose the whole reduction, not its index";
             Some(Diagnostic::new(Code::E0001, span, message).help(help).fix(fix))
         }
-        GrammarMistake::OneElementTuple => one("a tuple cannot have exactly one element", "remove the comma"),
+        GrammarMistake::OneElementTuple => one("a tuple cannot have exactly one component", "remove the comma"),
         GrammarMistake::UnparenthesisedParams => {
             one("the parameters of a function type must be in parentheses", "write the type as in `(f64) -> f64`")
         }
         GrammarMistake::NamedTupleElements => one(
-            "a tuple type cannot name its elements",
+            "a tuple type cannot name its components",
             "write a record type as `{x: f64}`; write `->` after the parameters of a function type",
         ),
         GrammarMistake::SuffixExtents => {
@@ -294,10 +294,10 @@ fn mistake_diagnostic(slip: GrammarMistake, error: &SyntaxError, builder: &TreeB
             one("only `let` can name extents", "bind the array first: `let [k] xs = …`")
         }
         GrammarMistake::IntPatternOverflow => {
-            one("the number is too large for i64", "the maximum is 9223372036854775807")
+            one("the number is too large for `i64`", "the maximum is 9223372036854775807")
         }
         GrammarMistake::TuplePositionOverflow => {
-            one("the tuple position is too large", "the first position of a tuple is 0")
+            one("the component number is too large", "the components of a tuple are counted from 0")
         }
         GrammarMistake::EmptyList(what) => {
             let inside = builder.span_at(error.end.saturating_sub(1));
@@ -319,7 +319,7 @@ fn separator_diagnostic(error: &SyntaxError, builder: &TreeBuilder) -> Diagnosti
     let (message, help) = match (builder.token(error.end), sign) {
         (Some(Token::Keyword(word @ (Word::Let | Word::In))), Some(sign)) => (
             format!("unexpected separator before the `{word}` of a `let` chain"),
-            Hint::from(format!("leave {sign} out")).suggest(Suggestion::Remove),
+            Hint::from(format!("remove {sign}")).suggest(Suggestion::Remove),
         ),
         (Some(Token::Name(name)), sign) => {
             let instead = sign.map_or_else(String::new, |sign| format!(" instead of {sign}"));

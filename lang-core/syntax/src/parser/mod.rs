@@ -279,7 +279,7 @@ fn unindented_let(tokens: &[SpannedToken]) -> Option<Diagnostic> {
     let is_let = |token: &SpannedToken| token.token == Token::Keyword(Word::Let);
     let (first, rest) = tokens.split_first()?;
     let found = rest.iter().find(|t| t.is_in_column0 && is_let(t)).filter(|_| !is_let(first))?;
-    let help = "insert a space before the `let`, because in column 0 it begins an item";
+    let help = "insert a space before the `let`, because a `let` in the first column begins an item";
     Some(Diagnostic::new(Code::E0001, found.span, "a `let` inside an item must be indented").help(help))
 }
 

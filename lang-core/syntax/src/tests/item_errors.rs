@@ -1,4 +1,5 @@
-//! Tests of the parser's diagnostics for wrong items: types, heads, text outside items.
+//! Tests of the parser's diagnostics for malformed items: types, repeated names, definitions, other
+//! items, and text outside items. [`check`] prints the tree and the diagnostics of each text.
 
 use expect_test::expect;
 
@@ -6,7 +7,7 @@ use super::check;
 use crate::parser::parse_item;
 
 #[test]
-fn types() {
+fn malformed_types() {
     check(
         parse_item,
         &[
@@ -61,7 +62,7 @@ fn types() {
 }
 
 #[test]
-fn names_twice() {
+fn repeated_names() {
     check(
         parse_item,
         &[
@@ -112,7 +113,7 @@ fn names_twice() {
 }
 
 #[test]
-fn definitions() {
+fn malformed_definitions() {
     check(
         parse_item,
         &[
@@ -215,7 +216,7 @@ fn definitions() {
 }
 
 #[test]
-fn other_items() {
+fn other_malformed_items() {
     check(
         parse_item,
         &[
@@ -298,7 +299,7 @@ fn other_items() {
 }
 
 #[test]
-fn text_in_no_item() {
+fn text_outside_items() {
     check(
         parse_item,
         &[

@@ -144,7 +144,7 @@ impl<'a> TypeChecker<'a> {
                 for (f, w) in std::mem::take(goals) {
                     let Err(m @ Mismatch::Size(..)) = self.metas.unify_size(&f, &w, &mut left) else { continue };
                     let at = nodes.get(*k).map_or_else(Span::default, |n| self.node_span(*n));
-                    let d = Diagnostic::new(Code::E0300, at, format!("sizes do not match for {}", what(*k)));
+                    let d = Diagnostic::new(Code::E0300, at, format!("sizes differ for {}", what(*k)));
                     self.report(self.explain_size_mismatch(d, &m, *k, &targets, args));
                 }
                 *goals = left;

@@ -119,7 +119,8 @@ impl TypeChecker<'_> {
                     Some(s) => width.add(s).add_constant(-1).div(s).unwrap_or_else(|| Poly::atom(Atom::Overflow)),
                 };
                 if stride.and_then(|s| s.as_constant()).is_some_and(|c| c <= 0) {
-                    let d = Diagnostic::new(Code::E0511, self.node_span(*b), "a stride must be at least 1");
+                    let d =
+                        Diagnostic::new(Code::E0511, self.node_span(by.unwrap_or(*b)), "a stride must be at least 1");
                     self.report(d.help("to run downwards, count up and index from the end: `x[n - 1 - i]`"));
                 }
                 (ends.0, ends.1, extent)
@@ -137,7 +138,7 @@ impl TypeChecker<'_> {
                 Diagnostic::new(
                     Code::E0206,
                     span,
-                    format!("the bound of a range must be an `i64`, but this is a `{t}`"),
+                    format!("the bound of a range must be an `i64`, but this has type `{t}`"),
                 )
                 .help("`i64(…)` converts to an integer, rounding towards zero; an integer literal has no decimal point")
                 .fix(Fix::wrap(span, "i64(", ")")),
@@ -273,14 +274,14 @@ impl TypeChecker<'_> {
                 let t = self.metas.with_defaults(&elem);
                 if matches!(t, Type::Array(..) | Type::Tuple(_) | Type::Record(_)) {
                     let at = self.node_span(body);
-                    self.report(
-                        Diagnostic::new(
-                            Code::E0209,
-                            at,
-                            format!("`{}` compares numbers, but this is a `{t}`", kind.keyword()),
-                        )
-                        .help(format!("write an index for every axis: `{} i, j: a[i, j]`", kind.keyword())),
-                    );
+                    let message = format!("`{}` compares numbers, but this has type `{t}`", kind.keyword());
+                    let d = Diagnostic::new(Code::E0209, at, message);
+                    self.report(match t {
+                        Type::Array(..) => {
+                            d.help(format!("write an index for every axis: `{} i, j: a[i, j]`", kind.keyword()))
+                        }
+                        _ => d,
+                    });
                 } else if let Err(Mismatch::Class(t, class)) = self.require_class(&elem, TypeClass::Num) {
                     let at = self.node_span(body);
                     self.report_class_error(&t, class, at);

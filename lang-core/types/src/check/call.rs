@@ -428,7 +428,8 @@ impl<'a> TypeChecker<'a> {
                         Code::E0201,
                         span,
                         format!(
-                            "wrong number of arguments for a function of type `{shown}`: {}",
+                            "a function of type `{shown}` expects {}, {}",
+                            argument_count(fun.params.len()),
                             found_count(args.len())
                         ),
                     );

@@ -51,7 +51,7 @@ impl TypeChecker<'_> {
             let c = if let Type::Array(..) = t {
                 let at = self.node_span(c);
                 self.report(
-                    Diagnostic::new(Code::E0200, at, format!("a condition must be a single truth value, but this is a `{t}`"))
+                    Diagnostic::new(Code::E0200, at, format!("a condition must be a single truth value, but this has type `{t}`"))
                         .help("write `all i: p[i]` or `any i: p[i]`, or choose for each element: `for i: if p[i] then … else …`"),
                 );
                 self.alloc(Typed::Error, Type::BOOL, at)
@@ -92,7 +92,7 @@ impl TypeChecker<'_> {
             return self.check_tail(e, tail);
         }
         if let Some(t) = wanted {
-            return self.check_expr(e, &t.clone(), "this branch, as for the first branch");
+            return self.check_expr(e, &t.clone(), "this branch, which must fit the first branch");
         }
         let node = self.infer(e, hint);
         let found = self.metas.zonk(&self.nodes[node].ty);
@@ -235,11 +235,11 @@ impl TypeChecker<'_> {
         hint: Option<&Type>,
         span: Span,
     ) -> TypedId {
-        let every = every.map(|k| self.check_expr(k, &Type::I64, "the spacing of checkpoints"));
+        let every = every.map(|k| self.check_expr(k, &Type::I64, "the checkpoint spacing"));
         if let Some(k) = every
             && self.poly(k).and_then(Poly::as_constant).is_some_and(|k| k < 1)
         {
-            let d = Diagnostic::new(Code::E0511, self.node_span(k), "the spacing of checkpoints must be at least 1");
+            let d = Diagnostic::new(Code::E0511, self.node_span(k), "the checkpoint spacing must be at least 1");
             self.report(d.help("`checkpoint 1:` keeps every state; `checkpoint:` chooses the spacing automatically"));
         }
         let of = self.infer(of, hint);

@@ -13,7 +13,7 @@ use lang_sizes::predicate::Poly;
 use lang_syntax::ast::{CallArg, Expr, ExprId, Ident};
 
 /// Help on names of files.
-const FILE_FORMATS_HELP: &str = "use .npy, .npz, .csv, .json or .png; a .txt table can be written, not read";
+const FILE_FORMATS_HELP: &str = "use .npy, .npz, .csv, .json or .png; text tables (.txt) can only be written";
 
 impl TypeChecker<'_> {
     /// Infers `load("file", option: e, …)`.
@@ -289,12 +289,14 @@ fn check_writable(format: DataFormat, ty: &Type) -> Result<(), String> {
     }
     let no = |what: &str| Err(format!("{} {what}", file_phrase(format)));
     match format {
-        DataFormat::Npy if !is_numeric_array(ty, |_| true) => no("holds a number or an array of numbers"),
-        DataFormat::Npz if !is_archive(ty, true) => no("holds a record or tuple of arrays of numbers"),
+        DataFormat::Npy if !is_numeric_array(ty, |_| true) => no("must contain a number or an array of numbers"),
+        DataFormat::Npz if !is_archive(ty, true) => no("must contain a record or tuple of arrays of numbers"),
         DataFormat::Csv | DataFormat::Txt => match ty {
             Type::Record(fields) if !fields.is_empty() => {
                 if !fields.iter().all(|(_, ty)| is_numeric_array(ty, |axes| axes == 1)) {
-                    return no("holds a table, and a record is a table only if its fields are vectors of numbers");
+                    return no(
+                        "must contain a table, and a record is a table only if its fields are vectors of numbers",
+                    );
                 }
                 let length = |ty: &Type| ty.split_array().0.first().and_then(|n| n.as_constant());
                 let mut known = fields.iter().filter_map(|(name, ty)| Some((name, length(ty)?)));
@@ -308,10 +310,10 @@ fn check_writable(format: DataFormat, ty: &Type) -> Result<(), String> {
             }
             Type::Array(_, element) if is_scalar_row(element) => Ok(()),
             _ if is_numeric_array(ty, |axes| axes <= 2) => Ok(()),
-            _ => no("holds a table"),
+            _ => no("must contain a table"),
         },
-        DataFormat::Json if has_function(ty, false) => no("holds anything but functions"),
-        DataFormat::Png if !is_image(ty) => no("holds an image"),
+        DataFormat::Json if has_function(ty, false) => no("cannot contain functions"),
+        DataFormat::Png if !is_image(ty) => no("must contain an image"),
         _ => Ok(()),
     }
 }

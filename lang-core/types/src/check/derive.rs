@@ -83,8 +83,8 @@ impl TypeChecker<'_> {
             Some(names) if !names.is_empty() && names.iter().all(|n| params.iter().any(|(p, _)| p.as_str() == n)) => {
                 let wrt = if names.len() == 1 { names.join("") } else { format!("({})", names.join(", ")) };
                 format!(
-                    "to differentiate by `{}`, write `{}({function}, wrt: {wrt})`; the point follows in parentheses, {at_point}",
-                    names.join("`, `"),
+                    "to differentiate with respect to `{}`, write `{}({function}, wrt: {wrt})`; the point follows in parentheses, {at_point}",
+                    names.join("` and `"),
                     d.name()
                 )
             }
@@ -315,7 +315,7 @@ impl TypeChecker<'_> {
                         label.span,
                         format!("`{}` has no argument `{}:`", d.name(), label.name),
                     )
-                    .help("name the parameter to differentiate by with `wrt:`"),
+                    .help("write `wrt: x` to differentiate with respect to the parameter `x`"),
                 );
                 return None;
             }
@@ -354,10 +354,11 @@ impl TypeChecker<'_> {
                     None => {
                         let have: Vec<String> =
                             names.iter().filter(|n| !n.is_empty()).map(|n| format!("`{n}`")).collect();
-                        self.report(
-                            Diagnostic::new(Code::E0214, at, "`wrt:` must name a parameter of the function")
-                                .help(format!("the parameters are {}", super::and_list(&have))),
-                        );
+                        let e = Diagnostic::new(Code::E0214, at, "`wrt:` must name a parameter of the function");
+                        self.report(match have.as_slice() {
+                            [] => e,
+                            have => e.help(format!("the function takes {}", super::and_list(have))),
+                        });
                         return None;
                     }
                 }
@@ -454,15 +455,16 @@ fn derived_function_type(d: DerivativeOp, f: &FunType, wrt: Option<&[u32]>) -> R
         DerivativeOp::Vjp2 => two(tangent_type(&f.result), both(f.result.clone(), gradient)),
         DerivativeOp::Jacobian => {
             let input = tuple_unless_single(chosen);
-            same(
-                jacobian_type(&f.result, &input)
-                    .ok_or_else(|| format!("the Jacobian of a `{}` does not consist of arrays of reals", f.result))?,
-            )
+            same(jacobian_type(&f.result, &input).ok_or_else(|| {
+                format!("the Jacobian of a result of type `{}` does not consist of arrays of reals", f.result)
+            })?)
         }
         DerivativeOp::Hessian => {
             scalar()?;
             let input = tuple_unless_single(chosen);
-            let bad = || format!("the Hessian with respect to a `{input}` does not consist of arrays of reals");
+            let bad = || {
+                format!("the Hessian with respect to an argument of type `{input}` does not consist of arrays of reals")
+            };
             same(jacobian_type(&gradient, &input).ok_or_else(bad)?)
         }
         DerivativeOp::Hvp => {

@@ -1,5 +1,6 @@
-//! **Sizes with one value per run**: top-level constants, and extents of one index that are
-//! compared on entry of its loop.
+//! **Sizes with one value per run.** Supplies the values of top-level constants as facts. Adds a
+//! run-time check on entry of a loop if the extents of one index are neither proved equal nor
+//! proved different. `finish` calls this module when it decides the obligations.
 
 use std::collections::HashSet;
 
@@ -14,7 +15,8 @@ use lang_sizes::predicate::prove::FactSet;
 use lang_sizes::predicate::{Atom, LocalId, Poly};
 
 impl TypeChecker<'_> {
-    /// Adds as facts the known values of the top-level sizes in the obligations and facts.
+    /// Adds as facts the known values of the top-level sizes that the obligations and the facts
+    /// mention.
     pub(super) fn assume_global_sizes(&self, obligations: &[(usize, Obligation)], facts: &mut FactSet) {
         let (mut seen, mut open) = (HashSet::new(), Vec::new());
         let mut note = |p: &Poly| {
@@ -41,7 +43,7 @@ impl TypeChecker<'_> {
         }
     }
 
-    /// Appends to a diagnostic the values of the top-level constants in these sizes.
+    /// Appends to the help of a diagnostic the values of the top-level constants in these sizes.
     pub(super) fn add_constant_values(&self, d: Diagnostic, sizes: &[&Poly]) -> Diagnostic {
         let mut known: Vec<String> = Vec::new();
         for p in sizes {
@@ -67,12 +69,12 @@ impl TypeChecker<'_> {
         d.help(help)
     }
 
-    /// Adds a check that two extents of one bare index are equal, on entry of its binder. Returns
-    /// whether it did.
+    /// Adds a run-time check that two extents of one bare index (`for i`, without a range) are
+    /// equal, on entry of its binder. Returns whether it did.
     ///
-    /// The check needs equality to be neither proved nor refuted, and both extents to be known on
-    /// entry. Extents that depend only on parameters and indices must agree for all values of
-    /// these, so they are never compared at run time.
+    /// The caller has failed to prove equality. No check is added if equality is refuted or an
+    /// extent is unknown on entry. Extents that depend only on parameters and indices must agree
+    /// for all values of these, so they are never compared at run time.
     pub(super) fn add_entry_check(
         &mut self,
         context: &mut ScopeContext,
@@ -81,42 +83,42 @@ impl TypeChecker<'_> {
         m: &Poly,
         span: Span,
     ) -> bool {
-        let d = n.sub(m);
-        let f = &context.facts;
-        if d.has_overflowed()
-            || has_meta(&d)
-            || f.proves_nonneg(&d.add_constant(-1))
-            || f.proves_nonneg(&d.neg().add_constant(-1))
+        let difference = n.sub(m);
+        let facts = &context.facts;
+        if difference.has_overflowed()
+            || has_meta(&difference)
+            || facts.proves_nonneg(&difference.add_constant(-1))
+            || facts.proves_nonneg(&difference.neg().add_constant(-1))
         {
             return false;
         }
         let Some(scope) = self.bare_indices.iter().find(|b| b.index == index).map(|b| b.scope) else { return false };
-        let runs = self.nodes.iter().find_map(|(id, node)| {
+        let binder_and_first = self.nodes.iter().find_map(|(id, node)| {
             let (Typed::Binder { vars, .. } | Typed::Fold { vars, .. }) = &node.kind else { return None };
             vars.iter().any(|v| v.local == index).then(|| Some((id, vars.first()?.local)))?
         });
-        let Some((binder, first)) = runs else { return false };
-        let around = self.local_info(first).map_or(0, |i| i.scope);
-        let (mut value, mut inside) = (false, false);
-        d.for_each_atom(&mut |a| match a {
-            Atom::Global(_) => value = true,
+        let Some((binder, first)) = binder_and_first else { return false };
+        let binder_scope = self.local_info(first).map_or(0, |i| i.scope);
+        let (mut has_run_value, mut depends_on_loop) = (false, false);
+        difference.for_each_atom(&mut |a| match a {
+            Atom::Global(_) => has_run_value = true,
             Atom::Local(l, _) => {
                 use LocalKind::{FunTypeParam, ImplicitSize, Index, Lambda, Param};
                 let kind = self.resolved.locals.get(l.0 as usize).map(|d| d.kind);
-                value |= !matches!(kind, Some(Param | ImplicitSize | Lambda | Index | FunTypeParam));
-                inside |= *l >= first && self.local_info(*l).is_some_and(|i| i.scope >= around);
+                has_run_value |= !matches!(kind, Some(Param | ImplicitSize | Lambda | Index | FunTypeParam));
+                depends_on_loop |= *l >= first && self.local_info(*l).is_some_and(|i| i.scope >= binder_scope);
             }
-            Atom::Arg(..) => inside = true,
+            Atom::Arg(..) => depends_on_loop = true,
             _ => {}
         });
-        if !value || inside {
+        if !has_run_value || depends_on_loop {
             return false;
         }
-        let what = format!("the index `{}`", self.local_name(index));
+        let subject = format!("the index `{}`", self.local_name(index));
         let check = SizeCheck {
             found: m.clone(),
             constraint: SizeConstraint::Equal(n.clone()),
-            subject: what,
+            subject,
             span,
             is_precondition: true,
         };
@@ -133,7 +135,7 @@ impl TypeChecker<'_> {
             self.nodes[binder].kind = Typed::Checked(vec![check], inner);
         }
         // Within the binder's scope the extents are equal.
-        context.entry_equalities.push((scope, d));
+        context.entry_equalities.push((scope, difference));
         context.reset();
         true
     }

@@ -169,9 +169,11 @@ impl TypeChecker<'_> {
                 let x = if negative { -(n as f64) } else { n as f64 };
                 return self.alloc(Typed::Real(RealConst(x)), ty, span);
             }
-            self.report(Diagnostic::new(Code::E0004, span, "this number is too large for `i64`").help(
-                "the largest `i64` is 9223372036854775807; write a real number with a decimal point or an exponent",
-            ));
+            self.report(
+                Diagnostic::new(Code::E0004, span, "the number is too large for `i64`").help(
+                    "the maximum is 9223372036854775807; write a real number with a decimal point or an exponent",
+                ),
+            );
             return self.alloc(Typed::Error, ty, span);
         };
         self.alloc_with_poly(Typed::Int(value), ty, span, Some(Poly::constant(value.into())))
@@ -265,7 +267,7 @@ impl TypeChecker<'_> {
                     let mut d = Diagnostic::new(
                         Code::E0106,
                         field.span,
-                        format!("there is no field `{}` here; the fields are {}", field.name, super::and_list(&names)),
+                        format!("there is no field `{}` here; the record has {}", field.name, super::and_list(&names)),
                     );
                     if let Some(near) = near.filter(|n| strsim::jaro(n, &field.name) > 0.7) {
                         d = d.help(Hint::did_you_mean(near.as_str()));
@@ -461,7 +463,9 @@ impl TypeChecker<'_> {
                     Diagnostic::new(
                         Code::E0207,
                         bracket,
-                        format!("`[…] *` is an Iverson bracket: it must contain a condition, not a `{t}`"),
+                        format!(
+                            "`[…] *` is an Iverson bracket: it must contain a condition, not a value of type `{t}`"
+                        ),
                     )
                     .help("for an array of one element, write `[x,]`"),
                 );
@@ -690,9 +694,9 @@ impl TypeChecker<'_> {
                 Diagnostic::new(
                     Code::E0310,
                     span,
-                    format!("the extent of the result of `{name}` is known only after a call"),
+                    format!("`{name}` cannot be used as a value, because the extent of its result is known only after a call"),
                 )
-                .help("call it where the result is used, because it cannot be passed as a function"),
+                .help("call it where its result is used"),
             );
         }
         let ty = Type::Fun(Arc::new(FunType { params, result }));

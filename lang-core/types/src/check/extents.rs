@@ -156,8 +156,8 @@ pub(super) fn hidden_extent_reason(t: &Type, size: &Poly) -> &'static str {
         }
     }
     match of_sum(t, size) {
-        true => "belongs to a sum type, whose values need not contain an array",
-        false => "belongs to arrays inside other arrays",
+        true => "cannot be determined, because it belongs to a sum type, whose values need not contain an array",
+        false => "cannot be determined, because it belongs to arrays inside another array, which may be empty",
     }
 }
 

@@ -191,7 +191,9 @@ impl TypeChecker<'_> {
                             span,
                             format!("the index `{i}` is always out of bounds: axis {axis} has extent `{n}`"),
                         );
-                        d = if i.as_constant().is_some_and(|c| c < 0) {
+                        d = if n.is_zero() {
+                            d.help("this axis has no elements")
+                        } else if i.as_constant().is_some_and(|c| c < 0) {
                             d.help(format!("indices count from 0; the last element is `x[{}]`", n.add_constant(-1)))
                         } else {
                             d.help(format!("indices run from 0 to `{}`", n.add_constant(-1)))
@@ -220,7 +222,7 @@ impl TypeChecker<'_> {
                                 span,
                                 format!("the slice `{a}..{b}` never fits an axis of extent `{n}`"),
                             )
-                            .help("a slice `a..b` needs 0 <= a <= b <= extent; `b` is exclusive")
+                            .help("a slice `a..b` must satisfy `0 <= a <= b <= extent`; `b` is exclusive")
                             .size_names(names_in_sizes([&a, &b, &n])),
                         );
                     }
@@ -338,7 +340,7 @@ impl TypeChecker<'_> {
                     _ => None,
                 });
                 let holds = small.is_some_and(|most| most <= super::MAX_SIZE) && facts.proves_nonneg(&found);
-                (holds, negative, format!("sizes do not match: {} is negative", check.subject), label)
+                (holds, negative, format!("{} is negative", check.subject), label)
             }
         };
         if holds {
@@ -432,7 +434,7 @@ impl TypeChecker<'_> {
         let Some(help) = self.no_extent_help(name, span) else { return };
         self.report(
             Diagnostic::new(Code::E0303, span, format!("the index `{name}` has no extent"))
-                .label("it indexes no axis alone, and the context expects no type")
+                .label("it indexes no array by itself, and no expected type determines its range")
                 .help(help),
         );
     }

@@ -219,7 +219,7 @@ impl TypeChecker<'_> {
         if let Type::Scalar(Scalar::F64 | Scalar::F32) = t {
             let span = self.node_span(node);
             self.report(
-                Diagnostic::new(Code::E0206, span, format!("an index must be an `i64`, but this is a `{t}`"))
+                Diagnostic::new(Code::E0206, span, format!("an index must be an `i64`, but this has type `{t}`"))
                     .help("`i64(…)` converts to an integer, rounding towards zero")
                     .fix(Fix::wrap(span, "i64(", ")")),
             );
@@ -308,7 +308,7 @@ impl TypeChecker<'_> {
                                 Code::E0106,
                                 name.span,
                                 format!(
-                                    "there is no field `{}`; the fields are {}",
+                                    "there is no field `{}` here; the record has {}",
                                     name.name,
                                     super::and_list(&names)
                                 ),

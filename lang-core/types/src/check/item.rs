@@ -106,7 +106,7 @@ pub fn check_rule(tree: &Tree, resolved: &Resolved, module: &ModuleName, env: &d
             format!("the result of `{}` has an extent `?{}`, which no rule can determine", rule.name.name, size.name);
         let d = Diagnostic::new(Code::E0214, rule.name.span, message);
         c.report(d.help(
-            "remove the rule, because the functions that the definition calls are differentiated and may have rules",
+            "remove the rule, because Iverson differentiates the functions that the definition calls and uses their rules",
         ));
         return c.finish_invalid();
     }

@@ -219,7 +219,7 @@ impl TypeChecker<'_> {
         let phrase = self.operand_phrase(work);
         let message = format!("this is recomputed for every `{names}`");
         let d = Diagnostic::new(Code::W0314, self.node_span(work), message)
-            .related(bound, format!("it does not depend on the indices of this `{word}`"));
+            .related(bound, format!("it depends on no index of this `{word}`"));
         let binder = match *word {
             "fold" | "scan" => format!("{word} … for {names}"),
             _ => format!("{word} {names}"),

@@ -114,7 +114,10 @@ impl TypeChecker<'_> {
                         Typed::Global(global) => global.name.clone(),
                         _ => return None,
                     };
-                    return Some((self.node_span(n), format!("`{name}` is a `{ty}`; did you mean `{name}[{index}]`?")));
+                    return Some((
+                        self.node_span(n),
+                        format!("`{name}` has type `{ty}`; did you mean `{name}[{index}]`?"),
+                    ));
                 }
                 _ => {}
             }

@@ -28,11 +28,11 @@ impl TypeChecker<'_> {
         match (&found, &wanted) {
             (Type::Fun(f), Type::Fun(w)) => self.function_mismatch_help(f, w),
             (_, Type::Str) => Some(match self.name_expr_at(self.node_span(node)) {
-                Some(name) => format!("write a text in quotes, as in `\"{name}\"`"),
-                None => "write a text in quotes, as in `\"a text\"`".to_owned(),
+                Some(name) => format!("write a string in quotes, as in `\"{name}\"`"),
+                None => "write a string in quotes, as in `\"a title\"`".to_owned(),
             }),
             (Type::Str, Type::Array(..)) => {
-                Some("a text has no elements; it serves as a message, a title or a file name".to_owned())
+                Some("a string has no elements; it serves as a message, a title or a file name".to_owned())
             }
             (Type::Tuple(items), Type::Array(_, element)) => self.tuple_for_array_help(node, items, element),
             (_, Type::Record(fields)) if is_random_key(fields) => {
@@ -52,13 +52,12 @@ impl TypeChecker<'_> {
         let mut pairs = found.params.iter().zip(&wanted.params).enumerate();
         if let Some((k, ((name, f), (_, w)))) = pairs.find(|(_, ((_, f), (_, w)))| types_differ(&self.metas, f, w)) {
             let which = name.as_ref().map_or_else(|| (k + 1).to_string(), |name| format!("`{name}`"));
-            return Some(format!("its parameter {which} is a `{}`, but must accept a `{}`", shown(f), shown(w)));
+            return Some(format!("its parameter {which} has type `{}`, but must accept `{}`", shown(f), shown(w)));
         }
         if !types_differ(&self.metas, &found.result, &wanted.result) {
             return None;
         }
-        let mut help =
-            format!("it returns a `{}`, but must return a `{}`", shown(&found.result), shown(&wanted.result));
+        let mut help = format!("it returns `{}`, but must return `{}`", shown(&found.result), shown(&wanted.result));
         let named: Option<Vec<String>> = found
             .params
             .iter()

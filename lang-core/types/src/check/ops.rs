@@ -502,8 +502,8 @@ impl TypeChecker<'_> {
                 );
                 match t {
                     Type::Fun(_) => d.help("this is a function: apply it to its arguments, `f(x)`"),
-                    Type::Str => d.help("a text serves only effects and messages: `print(\"a\", x)` prints both"),
-                    Type::Tuple(_) => d.help("destructure the tuple: `let (a, b) = e`"),
+                    Type::Str => d.help("a string serves only effects and messages: `print(\"a\", x)` prints both"),
+                    Type::Tuple(items) if !items.is_empty() => d.help("destructure the tuple: `let (a, b) = e`"),
                     Type::Record(fields) => {
                         let first = fields.first().map_or("", |f| f.0.as_str());
                         d.help(format!(
@@ -527,17 +527,18 @@ impl TypeChecker<'_> {
                 Diagnostic::new(Code::E0205, span, "`/` divides reals, but these are integers")
                     .help("`//` divides integers and rounds down; `f64(a) / f64(b)` divides as reals")
             }
-            (Mismatch::Class(Type::Scalar(Scalar::I64), TypeClass::Real), _) if operands.len() > 1 => {
+            (Mismatch::Class(Type::Scalar(Scalar::I64), TypeClass::Real), _)
+                if types.iter().any(|t| t.split_array().1 != &Type::I64) =>
+            {
                 let first = types.first().is_some_and(|t| t.split_array().1 == &Type::I64);
-                let (these, which) = match first {
-                    true => ("an integer and a real number", "first"),
-                    false => ("a real number and an integer", "second"),
+                let these = match first {
+                    true => "an integer and a real number",
+                    false => "a real number and an integer",
                 };
                 let message = format!("{what} needs operands of the same type, but these are {these}");
-                let help = Hint::from(format!(
-                    "convert the {which} with `f64(…)`, because integers do not convert to reals implicitly"
-                ));
-                Diagnostic::new(Code::E0206, span, message).help(conversions(help, &["f64"]))
+                let help =
+                    "convert the integer operand with `f64(…)`, because integers do not convert to reals implicitly";
+                Diagnostic::new(Code::E0206, span, message).help(conversions(help.into(), &["f64"]))
             }
             (Mismatch::Class(t, class), _) => return self.report_class_error(&t.clone(), *class, span),
             (Mismatch::Scalars(..), _) => {
@@ -550,13 +551,12 @@ impl TypeChecker<'_> {
                 );
                 d = match integer {
                     _ if bool_ => d.help("`[p] * e` is `e` where the condition `p` holds, and 0 elsewhere"),
-                    Some(k) => {
+                    Some(_) => {
                         let other =
                             types.iter().map(|t| self.metas.with_defaults(t.split_array().1)).find(|t| *t != Type::I64);
                         let to = other.map(|t| t.to_string()).unwrap_or_default();
                         let help = Hint::from(format!(
-                            "convert the {} with `{to}(…)`, because integers do not convert to reals implicitly",
-                            if k == 0 { "first" } else { "second" },
+                            "convert the integer operand with `{to}(…)`, because integers do not convert to reals implicitly"
                         ));
                         d.help(conversions(help, &[&to]))
                     }

@@ -203,7 +203,7 @@ impl TypeChecker<'_> {
     }
 
     fn report_pattern_mismatch(&mut self, pattern: &str, ty: &Type, span: Span) {
-        let t = self.metas.zonk(ty);
+        let t = self.metas.with_defaults(ty);
         if !t.has_error() {
             self.report_error(Code::E0200, span, format!("this pattern is {pattern}, but the value has type `{t}`"));
         }

@@ -115,8 +115,8 @@ impl TypeChecker<'_> {
         };
         let Some(first) = data.first().copied() else {
             let at = group.text.as_ref().map_or(Span::default(), |t| t.1);
-            let d = Diagnostic::new(Code::E0218, at, "no data precedes this text");
-            self.report(d.help("put the text after its data: `plot(x, y, \"points\")`"));
+            let d = Diagnostic::new(Code::E0218, at, "no data precedes this string");
+            self.report(d.help("put the string after its data: `plot(x, y, \"points\")`"));
             return Err(ErrorReported);
         };
         // The marks depend on the types, so literals take their defaults now and cannot wait for a
@@ -148,7 +148,7 @@ impl TypeChecker<'_> {
             let message = format!("{} from {}", plot_kind_phrase(kind), value_count_phrase(most, data.len()));
             let mut d = Diagnostic::new(Code::E0218, at, message).help(plot_data_help(kind));
             if kind == PlotKind::Histogram {
-                d = d.help("write a text after each of several: `plot(x, \"histogram\", y, \"histogram\")`");
+                d = d.help("write a string after each vector: `plot(x, \"histogram\", y, \"histogram\")`");
             }
             self.report(d);
             return Err(ErrorReported);
@@ -223,7 +223,7 @@ impl TypeChecker<'_> {
         let at = self.node_span(node);
         let message = match kind {
             Some(kind) => {
-                format!("a value of type `{t}` does not fit, because {} from other data", plot_kind_phrase(kind))
+                format!("{} cannot be drawn from a value of type `{t}`", kind.noun().0)
             }
             None => format!("a value of type `{t}` cannot be drawn"),
         };
@@ -231,7 +231,7 @@ impl TypeChecker<'_> {
         let wanted = kind.map_or_else(any, plot_data_help);
         let help = match t {
             Type::Fun(_) => "compute values of the function, `for i < 100: f(f64(i) / 100)`, and plot them".to_owned(),
-            Type::Str => "write the kind of plot as a text in quotes".to_owned(),
+            Type::Str => "write the kind of plot as a string in quotes".to_owned(),
             Type::Record(_) => format!("{wanted}; write a field of a record as `r.name`"),
             _ => wanted,
         };
@@ -361,13 +361,13 @@ fn plot_data_help(kind: PlotKind) -> String {
     format!("{} from {of}", plot_kind_phrase(kind))
 }
 
-/// Returns words such as `a line is made`.
+/// Returns words such as `a line is drawn`.
 fn plot_kind_phrase(kind: PlotKind) -> String {
     let (noun, several) = kind.noun();
     format!("{noun} {} drawn", if several { "are" } else { "is" })
 }
 
-/// Returns words such as `one value, and 2 stand here`.
+/// Returns words such as `one value, found 2`.
 fn value_count_phrase(most: usize, there: usize) -> String {
     match most {
         1 => format!("one value, found {there}"),

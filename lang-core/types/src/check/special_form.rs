@@ -112,8 +112,8 @@ impl TypeChecker<'_> {
                 let span = self.expr_span(a.value);
                 self.infer(a.value, Some(&Type::Str));
                 self.report(
-                    Diagnostic::new(Code::E0200, span, "a text in quotes is expected here")
-                        .help("write a text literal, as in `assert(n > 0, \"n is positive\")`"),
+                    Diagnostic::new(Code::E0200, span, "a string in quotes is expected here")
+                        .help("write a string literal, as in `assert(n > 0, \"n is positive\")`"),
                 );
                 Name::default()
             }
@@ -174,8 +174,8 @@ impl TypeChecker<'_> {
             && let Err(super::super::unify::Mismatch::Size(a, b)) = self.metas.unify_size(&old, &new, &mut goals)
         {
             self.report(
-                Diagnostic::new(Code::E0300, span, "`reshape` keeps the number of elements")
-                    .label(format!("the array has `{a}` elements, but the new shape has `{b}`"))
+                Diagnostic::new(Code::E0300, span, "`reshape` must keep the number of elements")
+                    .label(format!("the number of elements is `{a}` in the array, but `{b}` in the new shape"))
                     .size_names(names_in_sizes([&a, &b])),
             );
         }
@@ -220,8 +220,12 @@ impl TypeChecker<'_> {
                 self.infer(e.value, None);
                 self.infer(x.value, None);
                 self.report(
-                    Diagnostic::new(Code::E0214, at, "`deriv(e, x)` must differentiate by a variable in scope")
-                        .help("bind it first, `let x = …`, or use `jacobian` on a function"),
+                    Diagnostic::new(
+                        Code::E0214,
+                        at,
+                        "the second argument of `deriv(e, x)` must be a variable in scope",
+                    )
+                    .help("bind it first, `let x = …`, or use `jacobian` on a function"),
                 );
                 return self.error_node(span);
             }
@@ -241,7 +245,7 @@ impl TypeChecker<'_> {
                     self.report_error(
                         Code::E0214,
                         span,
-                        format!("a `{of}` has no derivative with respect to a `{by}`"),
+                        format!("a value of type `{of}` has no derivative with respect to one of type `{by}`"),
                     );
                 }
                 Type::Error

@@ -182,6 +182,17 @@ fn a_top_level_pattern() {
     );
 }
 
+#[test]
+fn each_type_of_a_tuple_is_declared_once() {
+    check(
+        "type A = {a: f64}
+type B = {b: f64}
+def f(x: (A, B, A)) -> f64 = let (p, q, r) = $0x in p.a + q.b + r.a
+",
+        &expect![[""]],
+    );
+}
+
 /// The references of a name are exactly the names with the same meaning. Every name has a
 /// definition, which is one of them.
 #[test]

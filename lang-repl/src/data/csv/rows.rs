@@ -1,22 +1,29 @@
-//! **Rows of cells.** A cell with separators, quotes or line ends is quoted. Lines end in LF, CRLF
-//! or CR. Empty lines and comment lines contain no row.
+//! **Rows of cells.** Splits the text of a table into rows and cells for [`super::read`], which
+//! first counts them and later parses the cells. A cell with separators, quotes or line ends must
+//! be quoted. Lines end in LF, CRLF or CR. Empty lines and comment lines contain no row.
 
 use std::borrow::Cow;
 
-/// The unread rest of a text: from byte `at`, in line `line`, counted from 1.
+/// A reader at a position of a text.
 #[derive(Clone)]
 pub(super) struct RowReader<'a> {
     pub(super) text: &'a str,
+    /// The byte at which the unread rest begins.
     pub(super) offset: usize,
+    /// The line of that byte, from 1.
     pub(super) line: u32,
+    /// The separator of cells. A blank means any number of blanks and tabs.
     pub(super) separator: char,
+    /// The text that begins a comment.
     pub(super) comment: Option<&'a str>,
 }
 
-/// The token after a cell.
+/// The end of a cell.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum CellEnd {
+    /// A separator, so the row has another cell.
     Cell,
+    /// The end of the row.
     Row,
 }
 
@@ -25,7 +32,7 @@ impl<'a> RowReader<'a> {
         self.text.get(self.offset..).unwrap_or_default()
     }
 
-    /// Returns the separator, unless cells are separated by blanks.
+    /// Returns the separator, unless blanks separate the cells.
     fn separator_char(&self) -> Option<char> {
         Some(self.separator).filter(|c| *c != ' ')
     }
@@ -65,20 +72,20 @@ impl<'a> RowReader<'a> {
         if self.separator == ' ' {
             self.skip_blanks();
         }
-        let cell = match self.rest().strip_prefix('"') {
-            Some(_) => self.read_quoted()?,
-            None => Cow::Borrowed(self.read_plain()?),
+        let cell = match self.rest().as_bytes().first() {
+            Some(b'"') => self.read_quoted()?,
+            _ => Cow::Borrowed(self.read_plain()?),
         };
         if self.separator == ' ' && self.skip_blanks() && !self.is_at_row_end() {
             return Ok((cell, CellEnd::Cell));
         }
         if let Some(separator) = self.separator_char()
-            && self.rest().starts_with(separator)
+            && self.rest().chars().next() == Some(separator)
         {
             self.offset += separator.len_utf8();
             return Ok((cell, CellEnd::Cell));
         }
-        if self.comment.is_some_and(|c| self.rest().starts_with(c)) {
+        if self.is_at_comment() {
             self.offset += self.rest().find(['\n', '\r']).unwrap_or(self.rest().len());
         }
         if !self.skip_line_end() && !self.rest().is_empty() {
@@ -95,18 +102,24 @@ impl<'a> RowReader<'a> {
         width > 0
     }
 
-    /// Whether the row ends here.
+    /// Returns whether the row ends here.
     fn is_at_row_end(&self) -> bool {
         let rest = self.rest();
-        rest.is_empty() || rest.starts_with(['\n', '\r']) || self.comment.is_some_and(|c| rest.starts_with(c))
+        rest.is_empty() || rest.starts_with(['\n', '\r']) || self.is_at_comment()
     }
 
+    /// Returns whether a comment begins here.
+    fn is_at_comment(&self) -> bool {
+        self.comment.is_some_and(|comment| self.rest().starts_with(comment))
+    }
+
+    /// Reads a cell without quotes.
     fn read_plain(&mut self) -> Result<&'a str, String> {
         let rest = self.rest();
         let comment = self.comment.and_then(|c| c.bytes().next());
-        let mut ascii = [0; 4];
-        let separator = self.separator.encode_utf8(&mut ascii).bytes().next().unwrap_or_default();
-        let blank = self.separator == ' ';
+        let mut encoded = [0; 4];
+        let separator = self.separator.encode_utf8(&mut encoded).bytes().next().unwrap_or_default();
+        let blanks_separate = self.separator == ' ';
         let mut end = rest.len();
         for (at, byte) in rest.bytes().enumerate() {
             let ends = match byte {
@@ -115,8 +128,10 @@ impl<'a> RowReader<'a> {
                     let what = if byte == 0 { "a control character" } else { "a quote" };
                     return Err(format!("line {} has {what} in a cell that is not quoted", self.line));
                 }
-                b'\t' if blank => true,
-                byte if byte == separator => rest.get(at..).is_some_and(|r| r.starts_with(self.separator)),
+                b'\t' if blanks_separate => true,
+                byte if byte == separator => {
+                    byte.is_ascii() || rest.get(at..).is_some_and(|r| r.starts_with(self.separator))
+                }
                 byte if Some(byte) == comment => {
                     rest.get(at..).is_some_and(|r| self.comment.is_some_and(|c| r.starts_with(c)))
                 }
@@ -131,6 +146,7 @@ impl<'a> RowReader<'a> {
         Ok(rest.get(..end).unwrap_or_default())
     }
 
+    /// Reads a cell in quotes. A doubled quote is a quote of the cell.
     fn read_quoted(&mut self) -> Result<Cow<'a, str>, String> {
         let opened = self.line;
         let mut rest = self.rest().get(1..).unwrap_or_default();
@@ -139,8 +155,11 @@ impl<'a> RowReader<'a> {
             let Some((before, after)) = rest.split_once('"') else {
                 return Err(format!("the quote in line {opened} is not closed"));
             };
-            // CRLF counts once.
-            let lines = before.bytes().filter(|b| *b == b'\n').count();
+            // A CR before LF does not count, because CRLF is one line end.
+            let is_end = |at: usize, byte: u8| {
+                byte == b'\n' || byte == b'\r' && before.as_bytes().get(at + 1).is_none_or(|next| *next != b'\n')
+            };
+            let lines = before.bytes().enumerate().filter(|(at, byte)| is_end(*at, *byte)).count();
             self.line = self.line.saturating_add(u32::try_from(lines).unwrap_or(u32::MAX));
             if cell.is_empty() {
                 cell = Cow::Borrowed(before)

@@ -1,4 +1,5 @@
-//! Evaluation of expressions: the value is shown and stored as `ans`.
+//! Evaluation of expressions in a session: prints the value and stores it as `ans`. Input lines,
+//! `:load`, `:time` and `:plot` use it.
 
 use std::collections::BTreeSet;
 
@@ -18,24 +19,26 @@ use crate::show::{self, EvaluatedValue};
 use crate::source::SourceId;
 
 impl ReplSession {
-    /// Evaluates the expression of a `do` item.
+    /// Evaluates the expression of a `do` item, and returns whether that succeeds.
     pub(super) fn run_do_item(&mut self, item: &str, source: SourceId, offset: u32) -> bool {
-        let word = lex(item).tokens.first().map_or(0, |t| t.span.end);
-        let text = item.get(word as usize..).unwrap_or_default();
-        self.evaluate_expression(text, source, offset + word)
+        let keyword_end = lex(item).tokens.first().map_or(0, |t| t.span.end);
+        let text = item.get(keyword_end as usize..).unwrap_or_default();
+        self.evaluate_expression(text, source, offset + keyword_end)
     }
 
+    /// Evaluates an expression at an offset of a source, and returns whether that succeeds. Prints
+    /// the value, unless the text ends in a semicolon.
     pub(super) fn evaluate_expression(&mut self, text: &str, source: SourceId, offset: u32) -> bool {
         let LexedText { tokens, diagnostics, .. } = lex(text);
         let Some(last) = tokens.last() else {
-            // The text has no tokens, for example a comment in the syntax of another language.
-            let told = |d: Diagnostic| crate::problem::from_diagnostic(&d.shift(offset), source);
-            let problems: Vec<Problem> = diagnostics.into_iter().map(told).collect();
-            let good = problems.is_empty();
-            if !good {
+            // The text has only comments, or invalid characters such as `#`.
+            let to_problem = |d: Diagnostic| crate::problem::from_diagnostic(&d.shift(offset), source);
+            let problems: Vec<Problem> = diagnostics.into_iter().map(to_problem).collect();
+            let is_empty = problems.is_empty();
+            if !is_empty {
                 self.report_failure(problems);
             }
-            return good;
+            return is_empty;
         };
         let quiet = last.token == Token::Sym(Sym::Semi);
         let text = if quiet { text.get(..last.span.start as usize).unwrap_or(text) } else { text };
@@ -54,8 +57,8 @@ impl ReplSession {
                 true
             }
             Err(problems) => {
-                // A function whose sizes only a call settles has no value to show, so its signature
-                // is shown.
+                // The name of a function has no value if only a call determines the sizes (E0301).
+                // Its signature is printed instead.
                 if let ([token], true) = (&*tokens, problems.iter().any(|p| p.code == Code::E0301))
                     && let Token::Name(name) = &token.token
                     && let Ok(signature) = self.engine.type_of_expression(&self.module_name(), name, source)
@@ -69,7 +72,7 @@ impl ReplSession {
         }
     }
 
-    /// Plots the arguments of `:plot`, with or without parentheses.
+    /// Evaluates a call of `plot` with the arguments of `:plot`, which may be in parentheses.
     pub(super) fn run_plot(&mut self, argument: &str) {
         let argument = argument.trim_end_matches(|c: char| c == ';' || c.is_whitespace());
         let enclosed = format!("plot{argument}");
@@ -78,6 +81,8 @@ impl ReplSession {
         self.evaluate_expression(&text, source, 0);
     }
 
+    /// Stores a value as `ans`, unless the session defines a function of this name. If the module
+    /// cannot express the type, drops the previous `ans` instead.
     fn store_as_ans(&mut self, evaluated: &EvaluatedValue) {
         let name = Name::from(ANS);
         if self.document.entries.iter().any(|e| e.kind == ItemKind::Def && e.defines(ANS)) {
@@ -93,7 +98,7 @@ impl ReplSession {
         if !before.entries.contains(&entry) {
             let (document, _) = before.with_entries(vec![entry]);
             self.set_document(document);
-            // The type cannot be written in this module, so the value cannot be stored.
+            // The written type is an error in this module, so the value cannot be stored.
             if self.engine.problems_of_segment(&self.module_name(), source, 0).iter().any(Problem::is_error) {
                 self.drop_stale(&BTreeSet::from([self.global_name(ANS)]));
                 return;
@@ -107,9 +112,9 @@ impl ReplSession {
 fn is_single_call(text: &str) -> bool {
     let parsed = parser::parse_expr(text);
     let Item::Do(root) = parsed.tree.item else { return false };
-    let good = !parsed.diagnostics.iter().any(Diagnostic::is_error);
+    let is_valid = !parsed.diagnostics.iter().any(Diagnostic::is_error);
     match &parsed.tree.exprs[root].kind {
-        Expr::Call(callee, _) => good && matches!(parsed.tree.exprs[*callee].kind, Expr::Name(_)),
+        Expr::Call(callee, _) => is_valid && matches!(parsed.tree.exprs[*callee].kind, Expr::Name(_)),
         _ => false,
     }
 }

@@ -60,7 +60,7 @@ impl ReplSession {
                 ItemKind::StrayText => {
                     let start = lex(&item.text).tokens.first().map_or(item.start, |t| item.start + t.span.start);
                     let span = Span::new(start, start + 1);
-                    problems.push(Problem::new(Code::E0009, "text outside every item").with_place(
+                    problems.push(Problem::new(Code::E0009, "text outside all items").with_place(
                         source,
                         span,
                         "begins here",

@@ -136,7 +136,12 @@ fn arguments_from_files() {
 #[test]
 fn arguments_from_files_that_do_not_fit() {
     shows(
-        &[("ragged.csv", b"a,b\n1,2\n3\n"), ("text.csv", b"age,weight\n1,x\n"), ("quote.csv", b"a\n\"b\n")],
+        &[
+            ("ragged.csv", b"a,b\n1,2\n3\n"),
+            ("text.csv", b"age,weight\n1,x\n"),
+            ("quote.csv", b"a\n\"b\n"),
+            ("cr.csv", b"a,b\r\"x\ry\",2\r3\r"),
+        ],
         &[
             &["run", "product.iv", "a=@a.npy", "x=@x.npy", "k=1"],
             &["run", "product.iv", "a=@x.npy", "x=@a.npy", "k=@large.npy"],
@@ -147,6 +152,7 @@ fn arguments_from_files_that_do_not_fit() {
             &["run", "mean.iv", "x=@people.csv"],
             &["run", "mean.iv", "x=@ragged.csv", "--format", "short"],
             &["run", "mean.iv", "x=@quote.csv", "--format", "json"],
+            &["run", "mean.iv", "x=@cr.csv", "--format", "short"],
             &["run", "people.iv", "p=@matrix.csv"],
             &["run", "people.iv", "p=@column.csv"],
             &["run", "people.iv", "p=@text.csv"],

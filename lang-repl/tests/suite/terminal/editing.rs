@@ -1,14 +1,16 @@
-//! Tests of line editing: blocks, history, paste, completion, and the end of a session.
+//! Tests of line editing: blocks, history, paste, completion, and the end of a session. Each test
+//! runs the REPL in a tmux terminal, sends keys and compares the screen. Without tmux the test is
+//! skipped.
 
 use crate::harness::Dir;
 use crate::harness::screen::{Screen, is_tmux_installed};
 
 const SIZE: (u16, u16) = (80, 24);
 
-/// Waits for the prompt, and compares the screen.
+/// Waits for the text `awaited` and the next prompt, and compares the screen. Then clears it.
 #[track_caller]
-fn check(screen: &Screen, wanted: &str, expected: &str) {
-    screen.shows(wanted);
+fn check(screen: &Screen, awaited: &str, expected: &str) {
+    screen.shows(awaited);
     let shown = screen.until("a prompt", |s| s.lines().last().is_some_and(|l| l.starts_with("iverson>")));
     assert_eq!(shown, expected.trim_end());
     screen.keys(&["C-c"]);
@@ -25,8 +27,8 @@ fn blocks_are_edited_as_one() {
     let dir = Dir::new(&[]);
     let screen = Screen::new(&dir, "", SIZE);
     screen.clear();
-    // A continuation line is indented. The up arrow moves inside the block; Enter in its middle
-    // ends the input.
+    // A continuation line is indented. The up arrow moves inside the block. Enter submits the block
+    // from any of its lines.
     screen.text("def f(x: f64) ->");
     screen.keys(&["Enter"]);
     screen.text("f64 =");
@@ -99,7 +101,7 @@ iverson>",
     screen.keys(&["Up"]);
     screen.shows("+ 1");
     screen.keys(&["Down", "Down"]);
-    screen.until("what was typed", |s| s.trim_end() == "iverson> 1");
+    screen.until("the typed prefix", |s| s.trim_end() == "iverson> 1");
     screen.keys(&["C-c"]);
     screen.clear();
     // Ctrl-R searches inside entries.
@@ -125,8 +127,8 @@ iverson>",
 }
 
 #[test]
-fn a_run_that_takes_much_is_asked_for() {
-    if !is_tmux_installed("a_run_that_takes_much_is_asked_for") {
+fn an_expensive_run_needs_confirmation() {
+    if !is_tmux_installed("an_expensive_run_needs_confirmation") {
         return;
     }
     let dir = Dir::new(&[]);
@@ -136,12 +138,12 @@ fn a_run_that_takes_much_is_asked_for() {
     screen.shows("f64 = 4950.0\niverson>");
     screen.clear();
     // An empty answer means no, and so does Ctrl-C; no definition is lost.
-    for (answer, title) in [("n\r", ""), ("\r", ""), ("", "C-c")] {
+    for (answer, key) in [("n\r", ""), ("\r", ""), ("", "C-c")] {
         screen.text("let y = sum i < 10_000: f64(i)\r");
         screen.shows("this takes up to 30000 operations; run it? [y/N]");
         screen.text(answer);
-        if !title.is_empty() {
-            screen.keys(&[title]);
+        if !key.is_empty() {
+            screen.keys(&[key]);
         }
         screen.shows("the run was not confirmed");
         screen.text("y\r");
@@ -153,7 +155,7 @@ fn a_run_that_takes_much_is_asked_for() {
     screen.text("y\r");
     screen.shows("y: f64 = 49995000.0\niverson>");
     screen.clear();
-    // Text typed before the question is not taken as its answer, and is not lost.
+    // Text that is no answer means no and becomes the next input, because it may be typed ahead.
     screen.text("sum i < 10_000: f64(i)\r");
     screen.shows("run it? [y/N]");
     screen.text("1 + 41\r");
@@ -176,8 +178,8 @@ fn a_run_that_takes_much_is_asked_for() {
 }
 
 #[test]
-fn what_is_pasted_may_have_prompts() {
-    if !is_tmux_installed("what_is_pasted_may_have_prompts") {
+fn pasted_text_may_contain_prompts() {
+    if !is_tmux_installed("pasted_text_may_contain_prompts") {
         return;
     }
     let dir = Dir::new(&[]);
@@ -188,12 +190,12 @@ fn what_is_pasted_may_have_prompts() {
     screen.keys(&["Enter"]);
     screen.shows("x: [2]i64 = [1, 2]\ni64 = 42\niverson>");
     screen.clear();
-    // Without prompts, all lines were typed; indented lines continue the input.
+    // Without prompts, every line of a paste is input. Indented lines continue the previous input.
     screen.paste("def g(x: f64) -> f64 =\n  2 * x\ng(4.0)");
     screen.keys(&["Enter"]);
     screen.shows("def g(x: f64) -> f64\nf64 = 8.0\niverson>");
     screen.clear();
-    // Lines that arrive faster than they are read are not lost.
+    // The session reads all lines that arrive during an evaluation.
     screen.text("1 + 1\r2 + 2\r3 + 3\r");
     screen.shows("i64 = 2");
     screen.shows("i64 = 4");
@@ -258,8 +260,8 @@ fn tab_completes() {
 /// A list of candidates replaces the hint without extra or missing lines, also at the bottom of the
 /// screen.
 #[test]
-fn lists_take_the_place_of_hints() {
-    if !is_tmux_installed("lists_take_the_place_of_hints") {
+fn candidate_lists_replace_hints() {
+    if !is_tmux_installed("candidate_lists_replace_hints") {
         return;
     }
     let dir = Dir::new(&[]);
@@ -316,10 +318,10 @@ fn sessions_share_the_history() {
     }
 }
 
-/// A signal that ends the process leaves the terminal in its original mode.
+/// A signal that ends the process restores the original mode of the terminal.
 #[test]
-fn signals_leave_the_terminal_sane() {
-    if !is_tmux_installed("signals_leave_the_terminal_sane") {
+fn signals_restore_the_terminal_mode() {
+    if !is_tmux_installed("signals_restore_the_terminal_mode") {
         return;
     }
     for signal in ["TERM", "QUIT"] {
@@ -335,8 +337,8 @@ fn signals_leave_the_terminal_sane() {
 }
 
 #[test]
-fn text_that_comes_key_by_key_is_not_painted_key_by_key() {
-    if !is_tmux_installed("text_that_comes_key_by_key_is_not_painted_key_by_key") {
+fn a_burst_of_keys_is_painted_together() {
+    if !is_tmux_installed("a_burst_of_keys_is_painted_together") {
         return;
     }
     let dir = Dir::new(&[]);
@@ -344,7 +346,8 @@ fn text_that_comes_key_by_key_is_not_painted_key_by_key() {
     screen.clear();
     let output = dir.path().join("output");
     screen.record(&output);
-    // About 2000 characters without bracketed paste. All of them wait when the session reads on.
+    // The text has about 2000 characters and arrives without bracketed paste, while the session is
+    // stopped. So all of it waits when the session continues.
     let terms: Vec<String> = (0..300).map(|k| format!("{}", 1000 + k)).collect();
     let text = terms.join(" + ");
     screen.signal("STOP");

@@ -1,5 +1,6 @@
-//! **Checkpointing** of loops (Griewank and Walther, ch. 12; here of one level). The forward pass
-//! of such a loop keeps every k-th state and nothing else.
+//! **Checkpointing** of loops (Griewank and Walther, ch. 12), of one level. The forward pass of
+//! such a loop keeps every k-th state and nothing else. The adjoint of a loop in `super` calls
+//! [`Differentiator::segments`] and [`Differentiator::backward_segments`].
 //!
 //! The reverse is a loop over segments of k iterations, from the last to the first. For each
 //! segment it runs the primal again from the kept state, now keeping the values that the reverse
@@ -26,7 +27,7 @@ use lang_resolve::scalar_fn::ScalarFn;
 use lang_sizes::predicate::{Atom, LocalId, Poly, Pred};
 use lang_syntax::ops::Scalar;
 
-/// The segments of a loop, over its batch.
+/// The segments of a loop. The polynomials are over the indices of its batch.
 #[derive(Clone)]
 pub(super) struct CheckpointSegments {
     /// The trip count of the loop.
@@ -35,26 +36,26 @@ pub(super) struct CheckpointSegments {
     length: Poly,
     /// The number of segments.
     count: Poly,
-    /// The extents of the segment axis and of the axis in a segment, sufficient for the whole
-    /// batch.
+    /// The extents of the axis of segments and of the axis of iterations in a segment, sufficient
+    /// for the whole batch.
     extents: [Poly; 2],
 }
 
 impl CheckpointSegments {
-    /// Returns the position of iteration `t` in an output of the reverse that has both axes: the
-    /// segment, then the position in it. Both count from the end.
+    /// Returns the position of iteration `t` in a per-iteration output of the reverse: the segment,
+    /// then the iteration in it. Both count from the end.
     pub(super) fn reverse_position(&self, t: &Poly) -> Option<[Poly; 2]> {
         let segment = t.div(&self.length)?;
-        let long = self.length.minimum(&self.trips.sub(&segment.mul(&self.length)));
-        Some([self.count.add_constant(-1).sub(&segment), long.add_constant(-1).sub(&t.rem(&self.length)?)])
+        let actual_length = self.length.minimum(&self.trips.sub(&segment.mul(&self.length)));
+        Some([self.count.add_constant(-1).sub(&segment), actual_length.add_constant(-1).sub(&t.rem(&self.length)?)])
     }
 
     /// Returns the position of the state of iteration `t` among the kept states, or -1 if it is not
     /// kept.
     pub(super) fn checkpoint_position(&self, t: &Poly) -> Option<Poly> {
         let segment = t.div(&self.length)?;
-        let inside = t.rem(&self.length)?.minimum(&Poly::constant(1));
-        Some(segment.sub(&inside.mul(&segment.add_constant(1))))
+        let is_inside = t.rem(&self.length)?.minimum(&Poly::constant(1));
+        Some(segment.sub(&is_inside.mul(&segment.add_constant(1))))
     }
 
     /// Returns the extents of the two axes of an output of the reverse.
@@ -66,14 +67,14 @@ impl CheckpointSegments {
 /// The reverse loop over segments.
 pub(super) struct SegmentedReverse {
     pub(super) reverse_loop: Arc<SsaLoop>,
-    /// The parts that hold the cotangents, in the order of `wrt`. Carried cotangents are read after
-    /// the last segment.
+    /// The results of the loop that hold the cotangents, in the order of `wrt`. A carried cotangent
+    /// is a result after the last segment.
     pub(super) cotangent_results: Vec<LoopResult>,
 }
 
 impl Differentiator<'_> {
-    /// Returns the segments of a loop with checkpoints. `None` if the loop has no checkpoints, or
-    /// if the segments have no polynomial form.
+    /// Returns the segments of a loop with checkpoints. `None` if the loop has no checkpoints, if a
+    /// carried input has no scalar type, or if the segments have no polynomial form.
     pub(super) fn segments(&mut self, of: &Arc<SsaLoop>, needs: &[u32]) -> Option<CheckpointSegments> {
         let spacing = of.checkpoint.as_ref()?;
         if of.carried_inputs().any(|(k, _)| of.body.inputs.get(k as usize).is_none_or(|i| i.leaf.scalar.is_none())) {
@@ -118,36 +119,37 @@ impl Differentiator<'_> {
         )
     }
 
-    /// Builds the loop over segments from the bodies of the loops without checkpoints. `wrt` lists
-    /// the inputs that have cotangents.
+    /// Builds the loop over segments from `bodies`, the bodies of the loops without checkpoints,
+    /// and `initial`, the initial values of the reverse. `wrt` lists the inputs that have
+    /// cotangents.
     pub(super) fn backward_segments(
         &mut self,
         of: &Arc<SsaLoop>,
         segments: &CheckpointSegments,
-        made: &PartitionedBodies,
-        ends: &ReverseInitialValues,
+        bodies: &PartitionedBodies,
+        initial: &ReverseInitialValues,
         wrt: &[u32],
         needs: &[u32],
     ) -> Option<SegmentedReverse> {
         self.hits.count("reverse loop over segments");
         let batch = of.batch.len();
         let outer: Vec<Poly> = (0..batch).map(|k| statement_index(k, &Poly::default()).value()).collect();
-        // The segments in turn, from the last.
-        let nth = segments.count.add_constant(-1).sub(&of.iteration_number());
-        let start = nth.mul(&segments.length);
+        // Iteration j of the outer loop reverses segment `count - 1 - j`.
+        let segment = segments.count.add_constant(-1).sub(&of.iteration_number());
+        let start = segment.mul(&segments.length);
         let states = self.checkpoints(of, segments, needs)?;
-        let mut shell = SegmentRegion::new(&self.builder, batch);
-        let first = shell.add_size(&start);
-        let count = shell.add_size(&segments.length.minimum(&segments.trips.sub(&start)));
-        let extent = shell.add_size(&segments.extents[1]);
-        let number = first.add(&statement_index(0, &Poly::default()).value());
+        let mut region_builder = SegmentRegion::new(&self.builder, batch);
+        let first = region_builder.add_size(&start);
+        let count = region_builder.add_size(&segments.length.minimum(&segments.trips.sub(&start)));
+        let extent = region_builder.add_size(&segments.extents[1]);
+        let iteration = first.add(&statement_index(0, &Poly::default()).value());
         let mut args = Vec::new();
         for (k, arg) in (0..).zip(&of.args) {
             args.push(match arg {
-                LoopArg::Captured(a) => LoopArg::Captured(shell.captured_slice(a, &number)),
+                LoopArg::Captured(a) => LoopArg::Captured(region_builder.captured_slice(a, &iteration)),
                 LoopArg::Carried { next, .. } => {
-                    let at = outer.iter().cloned().chain([nth.clone()]).collect();
-                    let init = shell.add_captured(TensorAccess { var: *states.get(&k)?, at });
+                    let at = outer.iter().cloned().chain([segment.clone()]).collect();
+                    let init = region_builder.add_captured(TensorAccess { var: *states.get(&k)?, at });
                     LoopArg::Carried { init, next: *next }
                 }
             });
@@ -157,56 +159,57 @@ impl Differentiator<'_> {
             pred: Pred::truth(),
             trip_count: LoopTripCount::Fixed(count.clone()),
             checkpoint: None,
-            sizes: of.sizes.iter().map(|p| shell.rewrite_poly(p, &number)).collect(),
+            sizes: of.sizes.iter().map(|p| region_builder.rewrite_poly(p, &iteration)).collect(),
             args,
-            body: Arc::new(made.forward.clone()),
+            body: Arc::new(bodies.forward.clone()),
         });
-        let carried = |shell: &mut SegmentRegion<'_>, init: &TensorAccess, place: usize| {
+        let carried = |region_builder: &mut SegmentRegion<'_>, init: &TensorAccess, place: usize| {
             let next = u32::try_from(place).unwrap_or(u32::MAX);
-            shell.add_input(LoopArg::Carried { init: init.clone(), next })
+            region_builder.add_input(LoopArg::Carried { init: init.clone(), next })
         };
-        let summed = |j: usize| made.inputs.iter().any(|i| matches!(i, ReverseInput::Sum(k) if *k as usize == j));
+        let is_summed = |j: usize| bodies.inputs.iter().any(|i| matches!(i, ReverseInput::Sum(k) if *k as usize == j));
         let mut inner = ReverseInitialValues {
             carried: Vec::new(),
             per_iteration: Vec::new(),
             sums: Vec::new(),
-            count: ends.count,
+            count: initial.count,
         };
-        for (place, init) in ends.carried.iter().enumerate() {
-            inner.carried.push(carried(&mut shell, init, place));
+        for (place, init) in initial.carried.iter().enumerate() {
+            inner.carried.push(carried(&mut region_builder, init, place));
         }
-        for (j, (init, place)) in ends.sums.iter().enumerate() {
-            let init = if summed(j) { carried(&mut shell, init, *place as usize) } else { init.clone() };
+        for (j, (init, place)) in initial.sums.iter().enumerate() {
+            let init = if is_summed(j) { carried(&mut region_builder, init, *place as usize) } else { init.clone() };
             inner.sums.push((init, *place));
         }
-        for of in &ends.per_iteration {
-            inner.per_iteration.push(shell.captured_slice(of, &number));
+        for of in &initial.per_iteration {
+            inner.per_iteration.push(region_builder.captured_slice(of, &iteration));
         }
-        let SegmentRegion { sizes, args, .. } = &shell;
+        let SegmentRegion { sizes, args, .. } = &region_builder;
         let (sizes, mut args) = (sizes.iter().map(|(_, n)| n.clone()).collect::<Vec<Poly>>(), args.clone());
-        let region = shell.into_function(&of.body);
-        let mut pass = Differentiator::new(&region, self.functions, self.hits);
-        pass.builder.is_region = true;
-        let backward = pass.build_reverse(&forward, &forward, made, &inner, (&count, &extent), &[])?;
+        let region = region_builder.into_function(&of.body);
+        let mut inner_pass = Differentiator::new(&region, self.functions, self.hits);
+        inner_pass.builder.is_region = true;
+        let backward = inner_pass.build_reverse(&forward, &forward, bodies, &inner, (&count, &extent), &[])?;
         let mut outputs = Vec::new();
-        let mut ended = Vec::new();
+        let mut is_carried = Vec::new();
         for (place, k) in (0..).zip(wrt) {
             let access = forward.args.get(*k as usize)?.access();
-            let mut dims: Vec<Poly> = pass.builder.dims(access.var).into_iter().skip(access.at.len()).collect();
-            let scalar = pass.builder.scalar(access.var);
-            let last = backward.args.iter().position(|a| matches!(a, LoopArg::Carried { next, .. } if *next == place));
-            let part = match last {
+            let mut dims: Vec<Poly> = inner_pass.builder.dims(access.var).into_iter().skip(access.at.len()).collect();
+            let scalar = inner_pass.builder.scalar(access.var);
+            let carried_input =
+                backward.args.iter().position(|a| matches!(a, LoopArg::Carried { next, .. } if *next == place));
+            let result = match carried_input {
                 Some(input) => LoopResult::Final(u32::try_from(input).ok()?),
                 None => {
                     dims.insert(0, extent.clone());
                     LoopResult::PerIteration(place)
                 }
             };
-            ended.push(last.is_some());
-            let var = pass.builder.loop_result(&dims, scalar, &backward, part, Vec::new());
+            is_carried.push(carried_input.is_some());
+            let var = inner_pass.builder.loop_result(&dims, scalar, &backward, result, Vec::new());
             outputs.push((TypeLeaf { path: Vec::new(), dims, scalar: Some(scalar) }, var));
         }
-        let Differentiator { builder, inputs, vars, .. } = pass;
+        let Differentiator { builder, inputs, vars, .. } = inner_pass;
         let SsaBuilder { stmts, checks, .. } = builder.take();
         let mut body = SsaFunction { vars, inputs, stmts, checks, outputs, ..region.clone() };
         dce::eliminate_dead_code(&mut body);
@@ -215,15 +218,15 @@ impl Differentiator<'_> {
             let at = args.iter().position(|a| matches!(a, LoopArg::Carried { next, .. } if *next as usize == place));
             at.and_then(|k| u32::try_from(k).ok())
         };
-        let mut parts = Vec::new();
-        for (place, ended) in ended.into_iter().enumerate() {
-            parts.push(if ended {
+        let mut results = Vec::new();
+        for (place, is_carried) in is_carried.into_iter().enumerate() {
+            results.push(if is_carried {
                 LoopResult::Final(carried(place)?)
             } else {
                 LoopResult::PerIteration(u32::try_from(place).ok()?)
             });
         }
-        let all = SsaLoop {
+        let outer_loop = SsaLoop {
             batch: of.batch.clone(),
             pred: of.pred.clone(),
             trip_count: LoopTripCount::Fixed(segments.count.clone()),
@@ -233,12 +236,12 @@ impl Differentiator<'_> {
             args,
             body: Arc::new(body.into_region()),
         };
-        let (all, moved) = loop_pruning::prune_loop(&all, &parts.iter().copied().collect());
-        let parts = parts.iter().map(|p| moved.get(p).copied()).collect::<Option<Vec<LoopResult>>>()?;
-        Some(SegmentedReverse { reverse_loop: Arc::new(all), cotangent_results: parts })
+        let (outer_loop, moved) = loop_pruning::prune_loop(&outer_loop, &results.iter().copied().collect());
+        let results = results.iter().map(|p| moved.get(p).copied()).collect::<Option<Vec<LoopResult>>>()?;
+        Some(SegmentedReverse { reverse_loop: Arc::new(outer_loop), cotangent_results: results })
     }
 
-    /// Returns the kept states, by carried input.
+    /// Adds the kept states as results of the loop, and returns them by carried input.
     fn checkpoints(
         &mut self,
         of: &Arc<SsaLoop>,
@@ -258,12 +261,15 @@ impl Differentiator<'_> {
     }
 }
 
-/// A region under construction: its inputs, its arguments and its sizes.
+/// The body of the loop over segments under construction: its inputs, their arguments in the
+/// enclosing function, and its sizes.
 struct SegmentRegion<'a> {
+    /// The enclosing function.
     outer: &'a SsaBuilder,
     /// The number of batch indices. The index after them is the iteration number.
     batch: usize,
     vars: Vars,
+    /// The sizes, with their values in the enclosing function.
     sizes: Vec<(LocalId, Poly)>,
     inputs: Vec<FunctionInput>,
     stmts: Vec<Statement>,
@@ -317,26 +323,27 @@ impl<'a> SegmentRegion<'a> {
         TensorAccess { var: StmtId(number), at: Vec::new() }
     }
 
+    /// Returns the region's input for a value that it captures, and adds the input if it is new.
     fn add_captured(&mut self, of: TensorAccess) -> TensorAccess {
         self.add_input(LoopArg::Captured(of))
     }
 
     /// Returns an access inside the region for an operand of the inner loop. The region receives
     /// the operand at its leading indices, up to the first that depends on the inner iteration
-    /// number.
-    fn captured_slice(&mut self, of: &TensorAccess, number: &Poly) -> TensorAccess {
-        let own = statement_index(self.batch, &Poly::default()).atom();
-        let count = of.at.iter().take_while(|p| !p.mentions(&own)).count();
+    /// number. That number is `iteration` in the region.
+    fn captured_slice(&mut self, of: &TensorAccess, iteration: &Poly) -> TensorAccess {
+        let iteration_atom = statement_index(self.batch, &Poly::default()).atom();
+        let count = of.at.iter().take_while(|p| !p.mentions(&iteration_atom)).count();
         let (first, rest) = of.at.split_at(count);
         let TensorAccess { var, .. } = self.add_captured(TensorAccess { var: of.var, at: first.to_vec() });
-        TensorAccess { var, at: rest.iter().map(|p| self.rewrite_poly(p, number)).collect() }
+        TensorAccess { var, at: rest.iter().map(|p| self.rewrite_poly(p, iteration)).collect() }
     }
 
     /// Rewrites a polynomial over the batch and the inner loop's iteration number for the inside of
-    /// the region, where that number is `number`.
-    fn rewrite_poly(&mut self, p: &Poly, number: &Poly) -> Poly {
-        let own = statement_index(self.batch, &Poly::default()).atom();
-        if !p.mentions(&own) {
+    /// the region, where that number is `iteration`.
+    fn rewrite_poly(&mut self, p: &Poly, iteration: &Poly) -> Poly {
+        let iteration_atom = statement_index(self.batch, &Poly::default()).atom();
+        if !p.mentions(&iteration_atom) {
             return self.add_size(p);
         }
         let mut atoms = Vec::new();
@@ -348,11 +355,11 @@ impl<'a> SegmentRegion<'a> {
         let mut known: HashMap<Atom, Poly> = HashMap::new();
         for atom in atoms {
             let value = match &atom {
-                a if *a == own => number.clone(),
+                a if *a == iteration_atom => iteration.clone(),
                 Atom::Read(x, _, at) => {
                     let Some(var) = StmtId::from_local(*x) else { continue };
                     let TensorAccess { var, .. } = self.add_captured(TensorAccess { var, at: Vec::new() });
-                    let at = at.iter().map(|p| self.rewrite_poly(p, number)).collect();
+                    let at = at.iter().map(|p| self.rewrite_poly(p, iteration)).collect();
                     Poly::atom(Atom::Read(var.local(), var.name(), at))
                 }
                 other => self.add_size(&Poly::atom(other.clone())),

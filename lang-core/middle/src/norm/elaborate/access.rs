@@ -219,7 +219,7 @@ impl Elaborator<'_> {
         let (before, after) = (old.iter().fold(one.clone(), |p, n| p.mul(n)), dims.iter().fold(one, |p, n| p.mul(n)));
         let whole = Pred::equal(&before, &after);
         if !self.context.implies(&whole) {
-            let what = self.check_failure(f, id, Code::E0501, "the number of elements of `reshape`");
+            let what = self.check_failure(f, id, Code::E0501, "`reshape` must keep the number of elements");
             e = CoreExpr::new(ExprKind::Check(whole, what, e.clone()), e.ty.clone(), e.span);
         }
         let e = self.bind("x", e);

@@ -56,7 +56,7 @@ impl Elaborator<'_> {
             let k = self.index_poly(f, every)?;
             let positive = Pred::nonneg(&k.add_constant(-1));
             if !self.context.implies(&positive) {
-                let what = self.check_failure(f, every, Code::E0511, "the spacing of checkpoints is below 1");
+                let what = self.check_failure(f, every, Code::E0511, "the checkpoint spacing is below 1");
                 kept.check = Some((positive, what));
             }
             kept.spacing = CheckpointSpacing::Fixed(k);

@@ -57,8 +57,9 @@ impl Elaborator<'_> {
         let reduction = CoreReduction { reducer, indices: indices.clone(), filter: pred, arg_value: place, body: term };
         let mut e = CoreExpr::new(ExprKind::Reduce(Box::new(reduction)), ty.clone(), span);
         if reducer.rejects_empty(of) && !self.context.implies(&some) {
-            let value = if reducer.is_arg_reduction() { "" } else { " has no value in i64" };
-            let what = self.check_failure(f, id, Code::E0504, format!("empty `{}`{value}", reducer.keyword()));
+            let value = if reducer.is_arg_reduction() { "value" } else { "`i64` value" };
+            let message = format!("`{}` over no terms has no {value}", reducer.keyword());
+            let what = self.check_failure(f, id, Code::E0504, message);
             e = CoreExpr::new(ExprKind::Check(some, what, e), ty, span);
         }
         let value = self.symbolic_value(e);

@@ -24,7 +24,7 @@ macro_rules! missing {
 }
 
 const SHIFT: Hint = Hint::text("shift bits with `shl(x, k)` and `shr(x, k)`");
-const ELEMENTWISE: Hint = Hint::text("arithmetic is already elementwise: leave the point out");
+const ELEMENTWISE: Hint = Hint::text("arithmetic is already elementwise: remove the dot");
 const INCLUSIVE_RANGE_HELP: Hint = Hint::text("`a..b` excludes `b`; write `a..b + 1` to include it");
 const INEQUALITY: Hint = replacement!("!=", "write `!=` for inequality");
 const EQUALITY: Hint = replacement!("==", "write `==` for equality");
@@ -36,11 +36,7 @@ const SYMBOL_PAIRS: &[(Sym, Sym, Hint)] = &[
     (Sym::Assign, Sym::Gt, replacement!(":" | ">=", "write `:` instead of `=>`; greater or equal is `>=`")),
     (Sym::Assign, Sym::Lt, replacement!("<=", "write `<=` for less or equal")),
     (Sym::Colon, Sym::Assign, replacement!("=", "bind a name with `=`, as in `let x = 1`")),
-    (
-        Sym::Colon,
-        Sym::Colon,
-        replacement!(":", "write a type after a single `:`, a module's name before a point: `m.x`"),
-    ),
+    (Sym::Colon, Sym::Colon, replacement!(":", "write a type after a single `:`, a module's name before a dot: `m.x`")),
     (Sym::Lt, Sym::Gt, INEQUALITY),
     (Sym::Slash, Sym::Assign, INEQUALITY),
     (Sym::Ne, Sym::Assign, INEQUALITY),
@@ -79,7 +75,7 @@ pub(super) fn foreign_operator(a: &TokenContext) -> Option<Diagnostic> {
             _ if first == Sym::Dot => help.clone().suggest(Suggestion::Replace(second.to_string().into())),
             _ => help.clone(),
         };
-        Some(a.diagnostic_at(at, at + 2, format!("`{first}{second}` means nothing here"), help))
+        Some(a.diagnostic_at(at, at + 2, format!("`{first}{second}` is not an operator"), help))
     })
 }
 
@@ -95,7 +91,7 @@ const FUNCTION: Hint = Hint::text(r"write a function as `\x: e`");
 const BLOCK: Hint = Hint::text("remove the word, because an expression needs no block delimiters");
 const ELSE_IF: Hint = replacement!("else if", "write `else if`");
 
-const LEAVE_OUT_RETURN: Hint = Hint::new("a body is an expression: leave `return` out", &[Suggestion::Remove]);
+const LEAVE_OUT_RETURN: Hint = Hint::new("a body is an expression: remove `return`", &[Suggestion::Remove]);
 
 /// Words that precede an operand in other languages. Here they read as names with an operand after
 /// them.
@@ -139,7 +135,7 @@ pub(super) fn foreign_word(a: &TokenContext) -> Option<Diagnostic> {
         table.iter().find(|(names, _)| names.contains(&name)).map(|(_, help)| help.clone())
     };
     let told =
-        |at: usize, name: &str, help: Hint| a.diagnostic_at(at, at + 1, format!("`{name}` means nothing here"), help);
+        |at: usize, name: &str, help: Hint| a.diagnostic_at(at, at + 1, format!("`{name}` is not a keyword"), help);
     let operand = a.expects_operator() && a.current.is_some_and(TokenClass::starts_expr);
     if operand
         && let Some(name) = a.name_before(1)
@@ -156,7 +152,7 @@ pub(super) fn foreign_word(a: &TokenContext) -> Option<Diagnostic> {
 type HintRow = (fn(&TokenContext) -> bool, Hint);
 
 const UNKNOWN_EXTENT_HELP: Hint = Hint::text(
-    "only a result or a `let` can have an extent that is known at run time: `[?k]f64` in an array type, `Net(?k)` as a type argument",
+    "only a result or a `let` can have an extent that is known only at run time: `[?k]f64` in an array type, `Net(?k)` as a type argument",
 );
 const WRITTEN_TYPE_HELP: Hint = Hint::text("write the whole type, as in `x: [n]f64`; a `let` can omit it with its `:`");
 const CONDITIONAL_HELP: Hint = Hint::text("write a conditional as `if c then a else b`");

@@ -281,7 +281,7 @@ const FOREIGN_ITEM_WORDS: &[(&[&str], &str)] = &[
     (&["const", "var", "val"], "write a constant as `let x = …`"),
     (&["derivative", "adjoint"], "write a rule as `derivative f(x; dx) = …` or `adjoint f(x; dy) = …`"),
     (&["end", "done", "fi"], "remove the word, because a definition ends where the next item begins"),
-    (&["return"], "a body is an expression: leave `return` out"),
+    (&["return"], "a body is an expression: remove `return`"),
 ];
 
 /// Returns the diagnostic for text outside all items. It marks the first line.

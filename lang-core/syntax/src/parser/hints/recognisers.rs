@@ -41,7 +41,7 @@ fn top_let(a: &TokenContext) -> Option<Diagnostic> {
 /// `def f() =`
 fn missing_body(a: &TokenContext) -> Option<Diagnostic> {
     (a.is_at_end() && a.follows_sym(Sym::Assign) && a.first_kind() == Some(TokenClass::Keyword(Word::Def))).then(|| {
-        let help = "write the body after the `=`; indent a line that begins with `let`, because in column 0 `let` begins an item";
+        let help = "write the body after the `=`; indent a line that begins with `let`, because a `let` in the first column begins an item";
         a.diagnostic_at(a.at, a.at + 1, "the definition has no body", help)
     })
 }

@@ -1,4 +1,6 @@
---- The steps of both Neovim tests: open, break, mend, inspect and run a program.
+--- The steps of the Neovim tests `nvim.lua` and `nvim07.lua`, which test the plugin in new and in
+--- old editors. The steps open, break, mend, inspect and run a program. The first failed check
+--- ends the editor with an error.
 
 local M = {}
 
@@ -35,7 +37,7 @@ function M.wait(text, test, seconds)
   return found
 end
 
---- Returns the answer of the server.
+--- Sends a request to the server and returns its answer.
 function M.ask(method, params)
   local answers, problem = vim.lsp.buf_request_sync(0, method, params, 20000)
   for _, answer in pairs(answers or {}) do
@@ -84,14 +86,14 @@ local function line_of(buffer, part)
   fail('no line has ' .. part)
 end
 
---- Moves the cursor as a user does, because only then the editor reports it.
+--- Moves the cursor and triggers `CursorMoved`, because a running script must do so itself.
 local function move(window, line, column)
   vim.api.nvim_set_current_win(window)
   vim.api.nvim_win_set_cursor(window, { line, column })
   vim.cmd('doautocmd CursorMoved')
 end
 
---- Loads the plugin, and starts the server of the environment on a copy of the program.
+--- Loads the plugin, and starts the server that IVERSON_LSP names on a copy of the program.
 function M.open(test)
   name = test
   local server = os.getenv('IVERSON_LSP')
@@ -139,6 +141,7 @@ local function hover_text(result)
   return type(contents) == 'table' and (contents.value or vim.inspect(contents)) or tostring(contents)
 end
 
+--- Checks hovers, lenses, definitions, references, renaming, symbols, completion and formatting.
 function M.features()
   local hover = hover_text(M.ask('textDocument/hover', at(1, 4)))
   M.check(hover:find('conv', 1, true), 'a hover tells of the definition')
@@ -257,7 +260,7 @@ function M.comments()
   vim.api.nvim_win_set_buf(M.window, M.source)
 end
 
---- Checks that definitions in the library and pages of codes, which have no file, can be read.
+--- Checks that library modules and the pages of error codes, which have no file, can be read.
 function M.library()
   vim.api.nvim_set_current_win(M.window)
   vim.cmd('hide edit iverson-library:/stats.iv')
@@ -312,7 +315,7 @@ function M.prompts()
     local open = vim.fn.sockconnect('pipe', socket, { rpc = true })
     return open > 0 and open
   end)
-  --- Evaluates an expression there, unless it waits for an answer.
+  --- Evaluates a Lua expression in that editor. Fails if a prompt waits for an answer there.
   local function there(expression)
     if vim.fn.rpcrequest(channel, 'nvim_get_mode').blocking then
       fail('FAILED: a prompt asks to be answered')
@@ -323,7 +326,7 @@ function M.prompts()
   M.wait('with a server', function()
     return there([[#vim.tbl_filter(function(c) return c.initialized end, require('iverson.server').clients())]]) == 1
   end)
-  --- Runs a definition; `shown` becomes true when the result appears.
+  --- Runs a definition, waits until the expression `shown` is true, and checks for prompts.
   local function run(def, text, shown)
     vim.fn.rpcrequest(channel, 'nvim_input', ':IversonRun ' .. def .. '<CR>')
     M.wait(text, function()
@@ -375,7 +378,7 @@ function M.snippets()
   vim.cmd('bwipeout!')
 end
 
---- The build uses cargo; a script that only records its arguments replaces it here.
+--- Checks the build of the server, with a script in place of cargo that only records arguments.
 function M.build()
   local folder = vim.fn.tempname()
   vim.fn.mkdir(folder, 'p')
@@ -398,7 +401,7 @@ function M.build()
   )
 end
 
---- Quits the server as a user does.
+--- Stops the server, and ends the editor without an error.
 function M.close()
   local client = require('iverson.server').clients(M.source)[1]
   vim.lsp.stop_client(client.id)

@@ -566,7 +566,7 @@ async function test(window, again) {
   );
   await page
     .locator(".notification-list-item", { hasText: "but no program exists there" })
-    .locator("a", { hasText: "Open the Settings" })
+    .locator("a", { hasText: "Open Settings" })
     .first()
     .click({ timeout: PATIENCE });
   await until("with the setting that names it", async () =>

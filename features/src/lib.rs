@@ -1,3 +1,3 @@
-//! **Features** of shared dependencies, named once. Each crate of the workspace depends on this one
-//! through `lang-base`, so that cargo compiles a dependency with one set of features for every
-//! choice of packages. `cargo xtask tidy` compares the choices.
+//! **Features** of shared dependencies, named once, in the manifest of this crate. Each crate of
+//! the language depends on it through `lang-base`. So cargo compiles a dependency with the same
+//! features for one program and for the whole workspace. `cargo xtask tidy` checks that.

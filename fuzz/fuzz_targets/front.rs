@@ -3,6 +3,6 @@
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     if let Ok(text) = std::str::from_utf8(bytes) {
-        iverson_tests::fuzz::check_front(text);
+        iverson_tests::fuzz::check_front_end(text);
     }
 });

@@ -4,7 +4,7 @@
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     if let Ok(text) = std::str::from_utf8(bytes) {
-        iverson_tests::fuzz::check_front(text);
+        iverson_tests::fuzz::check_front_end(text);
         iverson_tests::fuzz::check_run(text);
     }
 });

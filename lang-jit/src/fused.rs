@@ -1,8 +1,9 @@
-//! **Fused multiply-add.** If the processor has the instruction, vectorised sums accumulate
-//! products by it: each term is rounded once, not twice.
+//! **Fused multiply-add.** If the processor has the instruction, vectorised sums of `f64`
+//! accumulate products by it: each term is rounded once, not twice.
 //!
-//! Sums in program order are rounded as the interpreter does. So `x * x - y * y` is 0 if `x` equals
-//! `y`, and recomputation from a checkpoint yields the same bits.
+//! Sums in program order are not fused, so they are rounded as in the interpreter. Then the
+//! difference `x * x - y * y` is 0 if `x` equals `y`, and recomputation from a checkpoint yields
+//! the same bits.
 
 use cranelift_codegen::ir::{InstBuilder, Value};
 use cranelift_codegen::isa::TargetIsa;
@@ -22,7 +23,8 @@ impl Generator<'_> {
         product
     }
 
-    /// Emits the negation of a real; the negation of a product is recorded as a product.
+    /// Emits the negation of a real or of a vector of reals. The negation of a product is recorded
+    /// as a product.
     pub(crate) fn emit_negation(&mut self, a: Value) -> Value {
         let opposite = self.builder.ins().fneg(a);
         if let Some((a, b)) = self.products.get(&a).copied() {

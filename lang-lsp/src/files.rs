@@ -129,7 +129,8 @@ pub(crate) fn read(path: &Path) -> Result<String, String> {
     String::from_utf8(bytes).map_err(|e| format!("invalid UTF-8 at byte {}", e.utf8_error().valid_up_to()))
 }
 
-/// Returns the modules in a folder, except in hidden folders and build folders of other tools.
+/// Returns the module files in a folder, except in hidden folders and build folders of other
+/// tools.
 pub(crate) fn modules_in(folder: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let mut folders = vec![(folder.to_owned(), 0)];

@@ -1,5 +1,6 @@
-//! Rescue of a session's definitions. If a computation cannot be stopped and the user ends the
-//! session, `interrupt` writes the last text stored here to a file.
+//! **Rescue of definitions.** Stores the source text of a session after every input. If a
+//! computation ignores an interrupt, `interrupt` writes the text to a file, because the next one
+//! ends the session.
 
 use std::path::PathBuf;
 use std::sync::Mutex;
@@ -8,7 +9,7 @@ use crate::files;
 
 static RESCUED_SOURCE: Mutex<String> = Mutex::new(String::new());
 
-/// Stores the text.
+/// Replaces the stored text.
 pub(crate) fn store_source(text: String) {
     if let Ok(mut source) = RESCUED_SOURCE.lock() {
         *source = text;

@@ -1,11 +1,13 @@
 //! **Line wrapping** between words, at the width of a terminal; a terminal itself would break
-//! words.
+//! words. Problem reports and help wrap sentences; `iverson doc` and `iverson explain` wrap pages.
 
-/// The narrowest width at which text is wrapped.
+/// The least space for text beside its indentation. In a narrower terminal, lines are wider than
+/// the terminal.
 const MIN_WIDTH: usize = 10;
 
 /// Wraps a text at `width`; `None`: returns it unchanged. `before` characters precede its first
-/// line, and continuation lines are indented by `hang` blanks. Longer words are not broken.
+/// line, and continuation lines are indented by `hang` blanks. A word longer than a line is not
+/// broken.
 pub(crate) fn wrap_text(text: &str, width: Option<usize>, before: usize, hang: usize) -> String {
     let Some(width) = width else { return text.to_owned() };
     let mut out = String::new();
@@ -39,7 +41,7 @@ pub(crate) fn wrap_text(text: &str, width: Option<usize>, before: usize, hang: u
     out
 }
 
-/// Returns the words of a line. A declaration in backticks is one word, because it is to be copied.
+/// Returns the words of a line. A `let` in backticks is one word, because users copy it.
 fn split_words(line: &str) -> impl Iterator<Item = &str> {
     let mut rest = Some(line);
     std::iter::from_fn(move || {
@@ -53,7 +55,7 @@ fn split_words(line: &str) -> impl Iterator<Item = &str> {
 }
 
 /// Wraps a page of documentation at `width`; `None`: returns it unchanged. Paragraphs are filled,
-/// list entries continue below their text, and indented code stays as it is.
+/// list entries continue below their text. Indented code, headings and table rows stay unchanged.
 pub(crate) fn wrap_page(text: &str, width: Option<usize>) -> String {
     if width.is_none() {
         return text.to_owned();

@@ -27,7 +27,7 @@ use crate::run::MAIN;
 ///
 /// # Panics
 /// If a property does not hold.
-pub fn check_front(text: &str) {
+pub fn check_front_end(text: &str) {
     for token in &lex(text).tokens {
         check_span(text, token.span, "a token");
     }
@@ -84,7 +84,7 @@ pub fn check_mutants(corpus: &[String], seed: u64, count: u64) -> u64 {
     for number in 0..count {
         let text = mutant(&mut random, corpus);
         watch.see(format!("mutant {number} of seed {seed}:\n--------\n{text}\n--------"));
-        check_front(&text);
+        check_front_end(&text);
         edited.set_text(MAIN, &text);
         let (after_edit, fresh) = (edited.diagnostics(MAIN), diagnostics(&text));
         assert!(after_edit == fresh, "an edit tells {after_edit:?}, a fresh start {fresh:?}");

@@ -1,6 +1,6 @@
 //! **Literate tests.** Finds the programs in Markdown files and compares their output with the
 //! recorded output, so that the documentation stays true. The tests in `tests/tests/suite` call
-//! [`check`] with a runner such as [`crate::run::see_block`]. A block
+//! [`check`] with a runner such as [`crate::run::block_output`]. A block
 //!
 //! ````text
 //! ```iverson

@@ -38,7 +38,7 @@ pub fn limits() -> RunLimits {
 
 /// Returns the output of block number `at` of a page. A program may import the modules of the page.
 #[must_use]
-pub fn see_block(blocks: &[Block], at: usize) -> String {
+pub fn block_output(blocks: &[Block], at: usize) -> String {
     let Some(block) = blocks.get(at) else { return String::new() };
     let modules: Vec<(&str, &str)> = blocks
         .iter()
@@ -184,7 +184,7 @@ impl CompiledEvaluation {
 ///
 /// # Errors
 /// As [`value_of_main`].
-pub fn value_of_main_generated(session: &Session, module: &str, ways: &CompiledEvaluation) -> Result<Value, String> {
+pub fn value_of_main_compiled(session: &Session, module: &str, ways: &CompiledEvaluation) -> Result<Value, String> {
     let interrupt = AtomicBool::new(false);
     let mut run = ModuleRun { ways: Some(ways), ..ModuleRun::new(session, module.into(), limits(), &interrupt) };
     match run.main_module() {

@@ -13,7 +13,7 @@ use iverson_tests::middle::engine_oracle::{EngineDefinitions, flat};
 use iverson_tests::middle::forms::{FormProvider as _, SessionForms};
 use iverson_tests::middle::large::{RUNS, session};
 use iverson_tests::middle::synthetic_inputs::{callee, given_where, with_derivatives};
-use iverson_tests::run::{CompiledEvaluation, limits, value_of_main, value_of_main_generated};
+use iverson_tests::run::{CompiledEvaluation, limits, value_of_main, value_of_main_compiled};
 use lang_core::exec::{self, ExecutableCache, Machine, RunError, Tensor};
 use lang_core::ir::ssa::SsaFunction;
 use lang_core::runtime::RunLimits;
@@ -295,7 +295,7 @@ fn arrays_of_tuples_keep_the_limit() {
             let before = ALLOCATOR.current_usage();
             ALLOCATOR.reset_peak_usage();
             let found = match native {
-                true => value_of_main_generated(&session, "tuples.iv", &CompiledEvaluation::native()),
+                true => value_of_main_compiled(&session, "tuples.iv", &CompiledEvaluation::native()),
                 false => value_of_main(&session, "tuples.iv"),
             };
             let held = ALLOCATOR.peak_usage().saturating_sub(before);
@@ -334,7 +334,7 @@ fn tuples_of_scalars_are_flat() {
             let before = ALLOCATOR.current_usage();
             ALLOCATOR.reset_peak_usage();
             let found = match native {
-                true => value_of_main_generated(&session, "flat.iv", &CompiledEvaluation::native()),
+                true => value_of_main_compiled(&session, "flat.iv", &CompiledEvaluation::native()),
                 false => value_of_main(&session, "flat.iv"),
             };
             let held = ALLOCATOR.peak_usage().saturating_sub(before);

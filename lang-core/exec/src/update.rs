@@ -51,7 +51,7 @@ impl RunState<'_> {
         } else {
             let axes = (outer..free).map(|k| statement_index(k, &Poly::default()).value());
             let of = TensorAccess { var: base.var, at: base.at.iter().cloned().chain(axes).collect() };
-            TensorBuilder::from_tensor(self.read_as::<T>(shape, &of)?, self)?
+            TensorBuilder::from_tensor(self.read_access::<T>(shape, &of)?, self)?
         };
         let items = source.items::<T>().ok_or(RunError::Internal("the elements of an operand"))?;
         nest.visit(self, &mut |row| {
@@ -72,7 +72,7 @@ impl RunState<'_> {
     }
 
     /// Returns the elements of an access as a tensor of this shape.
-    fn read_as<T: TensorElement>(&self, shape: &StatementExtents, of: &TensorAccess) -> Result<Tensor, RunError> {
+    fn read_access<T: TensorElement>(&self, shape: &StatementExtents, of: &TensorAccess) -> Result<Tensor, RunError> {
         let own = StatementExtents { dims: shape.dims.clone(), extents: shape.extents.clone() };
         self.read_where::<T>(own, &Pred::truth(), of)
     }

@@ -4,8 +4,11 @@
 //! an array that is sliced by that number is read by slices. The derivative of a loop follows from
 //! the derivative of its body alone, without a trace of a run.
 //!
-//! A loop belongs to the statements that read its parts. It runs for every tuple of their first
-//! indices, its batch. The next index is the iteration number.
+//! A statement of the enclosing function reads one part of a loop ([`LoopResult`]). Its first
+//! indices are the batch: the loop runs once for each tuple of them. A polynomial over the batch
+//! may mention these indices. The index after them is the iteration number in arguments and sizes.
+//!
+//! `norm::to_ssa` builds loops, `ad::loops` differentiates them, and `lang_exec` runs them.
 
 use std::collections::BTreeSet;
 use std::hash::{Hash, Hasher};
@@ -150,7 +153,8 @@ impl SsaLoop {
         })
     }
 
-    /// Visits the statements that the loop reads; of its arguments, only those for these inputs.
+    /// Visits the statements that the loop reads. An argument counts only if its input is in
+    /// `inputs`.
     pub fn for_each_operand(&self, inputs: &BTreeSet<u32>, f: &mut dyn FnMut(StmtId)) {
         for (_, arg) in (0..).zip(&self.args).filter(|(k, _)| inputs.contains(k)) {
             f(arg.access().var);

@@ -44,14 +44,14 @@ pub struct Stages {
 
 /// A function or a derivative in Tensor SSA, with the origins of its statements.
 #[derive(Clone, PartialEq, Debug)]
-pub struct TracedSsa {
+pub struct SsaWithOrigins {
     /// The function.
     pub ssa: Arc<SsaFunction>,
     /// The source origins of its statements.
     pub origins: Arc<OriginTable>,
 }
 
-impl TracedSsa {
+impl SsaWithOrigins {
     fn new((ssa, origins): (SsaFunction, OriginTable)) -> Self {
         Self { ssa: Arc::new(ssa), origins: Arc::new(origins) }
     }
@@ -147,15 +147,15 @@ pub fn lower(
 /// Returns the Tensor SSA of a callee and the origins of its statements. Differentiates the primal
 /// if the callee is a derivative. Returns `None` if a form or the derivative does not exist.
 #[must_use]
-pub fn derive_traced(
+pub fn derive_with_origins(
     bodies: &dyn ElabQueries,
     callees: &dyn CalleeForms,
     callee: &Arc<FunctionKey>,
     hits: &mut RuleCoverage,
-) -> Option<TracedSsa> {
+) -> Option<SsaWithOrigins> {
     let (Some(last), Some(primal)) = (callee.derivatives.last(), callee.primal()) else {
         let stages = callees.stages(callee).ok()?;
-        return Some(TracedSsa { ssa: stages.ssa.clone(), origins: stages.origins.clone() });
+        return Some(SsaWithOrigins { ssa: stages.ssa.clone(), origins: stages.origins.clone() });
     };
     let primal = Arc::new(primal);
     let ssa = callees.ssa(&primal)?;
@@ -164,7 +164,7 @@ pub fn derive_traced(
         [] => ad::derive(&ssa, last, &functions, hits),
         rules => rules.iter().find_map(|rule| ad::rule::derive(&ssa, rule, last, &functions, hits)),
     });
-    derived.map(TracedSsa::new)
+    derived.map(SsaWithOrigins::new)
 }
 
 /// Returns the user-written rules that can differentiate a definition, the preferred one first. The
@@ -260,7 +260,7 @@ pub struct MemoisedForms<'a> {
     bodies: &'a dyn ElabQueries,
     core: RefCell<HashMap<FunctionKey, CoreResult>>,
     stages: RefCell<HashMap<FunctionKey, Option<StagesResult>>>,
-    derived: RefCell<HashMap<FunctionKey, Option<TracedSsa>>>,
+    derived: RefCell<HashMap<FunctionKey, Option<SsaWithOrigins>>>,
     hits: RefCell<RuleCoverage>,
 }
 
@@ -295,16 +295,16 @@ impl<'a> MemoisedForms<'a> {
     /// Returns the Tensor SSA of a definition or derivative with the origins of its statements, or
     /// `None` if it has none.
     #[must_use]
-    pub fn traced(&self, callee: &Arc<FunctionKey>) -> Option<TracedSsa> {
+    pub fn traced(&self, callee: &Arc<FunctionKey>) -> Option<SsaWithOrigins> {
         if let Some(known) = self.derived.borrow().get(&**callee) {
             return known.clone();
         }
         if callee.derivatives.is_empty() {
-            return derive_traced(self.bodies, self, callee, &mut RuleCoverage::default());
+            return derive_with_origins(self.bodies, self, callee, &mut RuleCoverage::default());
         }
         self.derived.borrow_mut().insert((**callee).clone(), None);
         let mut hits = RuleCoverage::default();
-        let result = ensure_sufficient_stack(|| derive_traced(self.bodies, self, callee, &mut hits));
+        let result = ensure_sufficient_stack(|| derive_with_origins(self.bodies, self, callee, &mut hits));
         self.hits.borrow_mut().merge(&hits);
         self.derived.borrow_mut().insert((**callee).clone(), result.clone());
         result

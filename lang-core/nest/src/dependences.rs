@@ -143,8 +143,8 @@ impl FunctionFacts {
         all
     }
 
-    /// Returns the trivial statements that must exist as tensors, because they are read as a whole,
-    /// by extents or by checks.
+    /// Returns the statements that must exist as tensors, even if they are trivial, because
+    /// outputs, extents, checks or separate steps read them.
     pub(super) fn materialised_stmts(&self, ssa: &SsaFunction) -> HashSet<StmtId> {
         let mut kept: HashSet<StmtId> = ssa.outputs.iter().map(|(_, v)| *v).collect();
         kept.extend(&self.final_check_reads);

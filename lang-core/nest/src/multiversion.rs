@@ -1,6 +1,9 @@
 //! **Multiversioning by sizes.** Some statements apply only if a predicate over sizes holds, and
 //! others only if it does not. The two modes of a Jacobian are an example. A run needs one kind
 //! only. Each case has its own steps, without the statements of the others.
+//!
+//! `driver` schedules all feasible cases. The executor in `lang_exec` specialises a function to one
+//! case when a run first needs it.
 
 use std::collections::HashSet;
 
@@ -89,7 +92,7 @@ pub fn specialise(ssa: &SsaFunction, told: &[(Pred, bool)]) -> SsaFunction {
         *guard = simpler(guard);
     }
     eliminate_dead_stmts(&mut made, []);
-    // Removes the axes of unread zeros, because execution statement by statement fills every
+    // Removes the axes of unread zeros, because an executor that runs single statements fills every
     // tensor.
     let mut read: HashSet<StmtId> = made.outputs.iter().map(|(_, v)| *v).collect();
     for stmt in &made.stmts {

@@ -1,6 +1,7 @@
 //! **Partial derivatives** of scalar operations, as a library module `partials`. It is generated
 //! from the table of scalar functions, with one definition per argument. The definitions are
-//! Iverson, so higher derivatives differentiate the same expressions.
+//! Iverson, so higher derivatives differentiate the same expressions. `lang_middle::ad` and the
+//! dual numbers of the interpreter call them by [`partial_name`].
 
 use std::sync::LazyLock;
 
@@ -43,7 +44,7 @@ const POW_Y: &str = "if x == 0 && y >= 0 || x == inf && y < 0 then 0 else x^y * 
 const POW_INT_X: &str = "if k == 0 then 0 else if k < 0 then n * (x^k / x) else n * x^(k - 1)";
 
 impl DifferentiableOp {
-    /// Returns every operation with tabulated partial derivatives.
+    /// Returns every operation of the table. Functions of integers have no partial derivatives.
     pub fn all() -> impl Iterator<Item = Self> {
         ScalarFn::ALL.iter().map(|f| Self::Scalar(*f)).chain([Self::Pow, Self::PowInt])
     }

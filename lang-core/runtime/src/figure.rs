@@ -24,15 +24,16 @@ pub struct Figure {
 pub struct PlotLayer {
     /// The kind of mark.
     pub kind: PlotKind,
-    /// The label in the legend, if the program contains one.
+    /// The label in the legend, if the program contains one; else empty.
     pub label: Name,
-    /// The data: one value, or the positions and then one or more rows of heights.
+    /// The data: one value, or the horizontal coordinates and then one or more arrays of vertical
+    /// coordinates.
     pub data: Vec<PlottedValue>,
 }
 
 /// A value to draw.
 pub struct PlottedValue {
-    /// The name of the value in the program; empty if it is not a name.
+    /// The name or the field (`r.x`) that is the value in the program; empty for other expressions.
     pub name: Name,
     /// The value.
     pub content: PlotContent,

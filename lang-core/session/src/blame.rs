@@ -15,7 +15,8 @@ pub struct Blame<'f> {
     pub span: Span,
     /// The remark at that place; may be empty.
     pub label: String,
-    /// The library function that was called there and failed, as it is written with its module.
+    /// The outermost library function around the failure, as users write it. `None` if the failure
+    /// is not in the library.
     pub library_function: Option<String>,
     /// The place of the failure in the library, and the remark there.
     pub library_site: Option<(&'f GlobalName, Span, String)>,

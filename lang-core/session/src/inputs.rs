@@ -43,7 +43,7 @@ pub(super) struct Inputs {
 impl Inputs {
     /// Creates the modules of the library. Their durability is high, because they hardly ever
     /// change.
-    pub(super) fn of_library(db: &mut Db, modules: impl Iterator<Item = (&'static str, &'static str)>) -> Self {
+    pub(super) fn with_library(db: &mut Db, modules: impl Iterator<Item = (&'static str, &'static str)>) -> Self {
         let mut inputs = Self::default();
         for (name, text) in modules {
             let name = ModuleName::new(name);

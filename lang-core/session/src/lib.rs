@@ -59,7 +59,7 @@ use lang_base::{Diagnostic, GlobalName, ModuleName, Name, Span};
 use lang_ir::core::FunctionKey;
 use lang_ir::ssa::SsaFunction;
 use lang_middle::cost::{CostFormulas, CostRatio};
-use lang_middle::pipeline::{CoreResult, StagesResult, TracedSsa};
+use lang_middle::pipeline::{CoreResult, SsaWithOrigins, StagesResult};
 use lang_resolve::{self, Resolved};
 use lang_syntax::parser::ParsedItem;
 use lang_syntax::split::ItemKind;
@@ -72,7 +72,7 @@ use middle_queries::CalleeKey;
 pub use operators::ReadableDerivative;
 pub use path::normalize as module_name;
 pub use program::SessionProgram;
-pub use report::{ModuleDiagnostics, whole_file_name_hint, with_file_extension};
+pub use report::{ModuleDiagnostics, missing_extension_help, with_file_extension};
 pub use view::ProgramView;
 
 /// All modules, and the memoised results about them.
@@ -159,7 +159,7 @@ impl Session {
         let mut db = Db::new(log.clone());
         // The inputs of the library have high durability, so its queries are not revalidated until
         // a module is added.
-        let inputs = Inputs::of_library(&mut db, library::modules());
+        let inputs = Inputs::with_library(&mut db, library::modules());
         Self { db, log, inputs }
     }
 
@@ -233,7 +233,7 @@ impl Session {
         let Some(module) = self.module_by_any_spelling(importer) else { return Vec::new() };
         let mut missing = Vec::new();
         for (item, start) in module.items_with_starts(&self.db) {
-            if let Some(import) = report::import_at(&self.db, item)
+            if let Some(import) = report::import_of_item(&self.db, item)
                 && import.is_file
                 && !files.contains_key(&import.module)
             {
@@ -410,7 +410,7 @@ impl Session {
 
     /// Returns its Tensor SSA, with the origins of the statements.
     #[must_use]
-    pub fn traced(&self, callee: &Arc<FunctionKey>) -> Option<TracedSsa> {
+    pub fn traced(&self, callee: &Arc<FunctionKey>) -> Option<SsaWithOrigins> {
         middle_queries::prepare(&self.db, callee);
         middle_queries::traced(&self.db, CalleeKey::new(&self.db, Arc::clone(callee))).value()
     }

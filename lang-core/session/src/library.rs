@@ -6,8 +6,8 @@ use lang_resolve::partials;
 /// The name of the prelude's module.
 pub const PRELUDE: &str = "";
 
-/// The modules that are files, with their texts; the prelude is the first. A `const` would embed the
-/// texts at each use.
+/// The modules that are files, with their texts; the prelude is the first. A `const` would embed
+/// the texts at each use.
 pub static LIBRARY: &[(&str, &str)] = &[
     (PRELUDE, include_str!("../../../std/prelude.iv")),
     ("linalg", include_str!("../../../std/linalg.iv")),

@@ -14,7 +14,7 @@ use lang_ir::core::{FunctionKey, NoCoreForm};
 use lang_ir::ssa::SsaFunction;
 use lang_middle::cost::{CostFormulas, CostRatio};
 use lang_middle::norm::{ElabQueries, RuleCoverage, RuleKind};
-use lang_middle::pipeline::{self, CalleeForms, CoreResult, StagesResult, TracedSsa};
+use lang_middle::pipeline::{self, CalleeForms, CoreResult, SsaWithOrigins, StagesResult};
 use lang_types::env::TypeEnv as _;
 use lang_types::tree::TypedBody;
 use lang_types::ty::Signature;
@@ -60,12 +60,12 @@ fn recursive_missing_form<'db>(db: &'db dyn Database, _: Id, asked: CalleeKey<'d
 /// Returns Tensor SSA, also of derivatives, with the origins of its statements. An edit that only
 /// moves text changes the origins of a definition, but not its [`ssa`].
 #[salsa::tracked(cycle_result = no_ssa_with_origins)]
-pub(super) fn traced<'db>(db: &'db dyn Database, asked: CalleeKey<'db>) -> DeferredDrop<Option<TracedSsa>> {
+pub(super) fn traced<'db>(db: &'db dyn Database, asked: CalleeKey<'db>) -> DeferredDrop<Option<SsaWithOrigins>> {
     let forms = MiddleQueries { db };
-    pipeline::derive_traced(&forms, &forms, asked.callee(db), &mut RuleCoverage::default()).into()
+    pipeline::derive_with_origins(&forms, &forms, asked.callee(db), &mut RuleCoverage::default()).into()
 }
 
-fn no_ssa_with_origins<'db>(_: &'db dyn Database, _: Id, _: CalleeKey<'db>) -> DeferredDrop<Option<TracedSsa>> {
+fn no_ssa_with_origins<'db>(_: &'db dyn Database, _: Id, _: CalleeKey<'db>) -> DeferredDrop<Option<SsaWithOrigins>> {
     None.into()
 }
 

@@ -143,7 +143,8 @@ impl CalleeForms for OverlayProgram<'_> {
         if let Some(known) = self.ssa.borrow().get(callee) {
             return known.clone();
         }
-        let made = pipeline::derive_traced(self, self, callee, &mut RuleCoverage::default()).map(|traced| traced.ssa);
+        let made =
+            pipeline::derive_with_origins(self, self, callee, &mut RuleCoverage::default()).map(|traced| traced.ssa);
         self.ssa.borrow_mut().insert(Arc::clone(callee), made.clone());
         made
     }

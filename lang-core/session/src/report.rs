@@ -116,7 +116,7 @@ pub(super) fn module_diagnostics(db: &dyn Database, module: &ModuleInput) -> Mod
 
 /// Returns the diagnostic of an import: a missing module, or a cycle.
 fn import_diagnostic(db: &dyn Database, item: ItemInput) -> Option<Diagnostic> {
-    let import = import_at(db, item)?;
+    let import = import_of_item(db, item)?;
     let view = ProgramView::new(db);
     if !view.has_module(&import.module) {
         let diagnostic = Diagnostic::new(Code::E0102, import.span, format!("cannot find module `{}`", import.module));
@@ -127,7 +127,9 @@ fn import_diagnostic(db: &dyn Database, item: ItemInput) -> Option<Diagnostic> {
             (true, _) => {
                 let path = if import.is_file { path } else { format!("./{path}") };
                 return Some(
-                    diagnostic.help(whole_file_name_hint(&file)).fix(Fix::replace(import.span, format!("\"{path}\""))),
+                    diagnostic
+                        .help(missing_extension_help(&file))
+                        .fix(Fix::replace(import.span, format!("\"{path}\""))),
                 );
             }
             (false, true) => "write the path relative to the importing file".to_owned(),
@@ -163,12 +165,12 @@ pub fn with_file_extension(path: &str) -> String {
 
 /// Returns the help text for an import whose file exists under the name with the extension.
 #[must_use]
-pub fn whole_file_name_hint(file: &str) -> String {
+pub fn missing_extension_help(file: &str) -> String {
     format!("the file is `{file}`; write the whole file name in quotes")
 }
 
 /// Returns the import of an `import` item, and `None` for other items. Runs no query for those.
-pub(super) fn import_at(db: &dyn Database, item: ItemInput) -> Option<&ImportRef> {
+pub(super) fn import_of_item(db: &dyn Database, item: ItemInput) -> Option<&ImportRef> {
     (item.kind(db) == ItemKind::Import).then(|| import_of(db, item).as_ref()).flatten()
 }
 

@@ -5,7 +5,7 @@ use super::NoTextReason;
 use super::derivative_signature::NamedValue;
 use super::expression_tree::SourceExpr;
 use super::print_loops::{CarriedContent, LoopBindings, tuple};
-use super::read_loops::{LoopResultLine, RegionPiece};
+use super::read_loops::{LoopResultKind, LoopResultLine};
 use super::read_ssa::LineKind;
 use super::writer::{BodyWriter, ReadSource};
 use lang_base::Name;
@@ -31,15 +31,15 @@ fn tuple_type(items: Vec<CoreType>) -> CoreType {
 
 impl BodyWriter<'_> {
     /// Returns the preferred name of a loop result.
-    fn preferred_result_name(&self, v: StmtId, piece: RegionPiece) -> Name {
+    fn preferred_result_name(&self, v: StmtId, piece: LoopResultKind) -> Name {
         let own = self.lines.get(v.0 as usize).and_then(|l| l.name.clone()).filter(|n| self.is_program_name(n));
         let own = own.map(|name| self.name_in_entries(&name));
-        let (RegionPiece::Last(w) | RegionPiece::AllIterations(w)) = piece else {
+        let (LoopResultKind::Last(w) | LoopResultKind::AllIterations(w)) = piece else {
             return own.unwrap_or_else(|| "k".into());
         };
         let inner = self.lines.get(w.0 as usize).and_then(|l| l.name.clone());
         match piece {
-            RegionPiece::AllIterations(_) => {
+            LoopResultKind::AllIterations(_) => {
                 let name = inner.or(own).map_or_else(|| "t".into(), |name| self.carried_variable_name(Some(&name)));
                 format!("{name}_at").into()
             }
@@ -50,7 +50,7 @@ impl BodyWriter<'_> {
     /// Binds the results by a pattern.
     pub(super) fn bind_results_by_pattern(
         &mut self,
-        parts: &[(StmtId, RegionPiece)],
+        parts: &[(StmtId, LoopResultKind)],
         (slots, yields): &LoopBindings,
         text: &str,
     ) -> Result<Vec<String>, NoTextReason> {
@@ -112,7 +112,7 @@ impl BodyWriter<'_> {
     pub(super) fn bind_results_by_paths(
         &mut self,
         of: &LoopResultLine,
-        parts: &[(StmtId, RegionPiece)],
+        parts: &[(StmtId, LoopResultKind)],
         (slots, yields): &LoopBindings,
         text: &str,
     ) -> Result<Vec<String>, NoTextReason> {
@@ -167,7 +167,7 @@ impl BodyWriter<'_> {
     /// Binds the results of a `while` loop, whose trip count only the run determines.
     pub(super) fn bind_while_results(
         &mut self,
-        parts: &[(StmtId, RegionPiece)],
+        parts: &[(StmtId, LoopResultKind)],
         slots: &[(CarriedContent, Name)],
         text: &str,
     ) -> Result<Vec<String>, NoTextReason> {
@@ -176,7 +176,7 @@ impl BodyWriter<'_> {
         let index = self.facts.fresh_index(Poly::default());
         self.scope.push((index.local, count.clone()));
         let mut lets = vec![format!("let [{count}] {states} = {text}")];
-        for (v, piece) in parts.iter().filter(|(_, piece)| *piece == RegionPiece::TripCount) {
+        for (v, piece) in parts.iter().filter(|(_, piece)| *piece == LoopResultKind::TripCount) {
             let _ = piece;
             if let Some(line) = self.lines.get_mut(v.0 as usize) {
                 line.kind = LineKind::Element(SourceExpr::Index(index.value().add_constant(-1)));
@@ -193,12 +193,12 @@ impl BodyWriter<'_> {
                 slots.iter().position(|(s, _)| *s == CarriedContent::Line(w) || *s == CarriedContent::AllIterations(*v))
             };
             let at = match piece {
-                RegionPiece::Last(w) => own(*w).map(|k| (k, false)),
-                RegionPiece::AllIterations(w) => match own(*w) {
+                LoopResultKind::Last(w) => own(*w).map(|k| (k, false)),
+                LoopResultKind::AllIterations(w) => match own(*w) {
                     Some(k) => Some((k, matches!(slots.get(k), Some((CarriedContent::AllIterations(_), _))))),
                     None => after(*w).map(|k| (k, true)),
                 },
-                RegionPiece::TripCount => continue,
+                LoopResultKind::TripCount => continue,
             };
             let (k, later) = at.ok_or(NoTextReason::InternalError)?;
             let path = if slots.len() > 1 { format!(".{k}") } else { String::new() };
@@ -207,12 +207,12 @@ impl BodyWriter<'_> {
             let name = self.used_names.fresh(&wanted);
             let i = self.used_names.fresh_index(None);
             lets.push(match piece {
-                RegionPiece::Last(_) => format!("let {name} = {states}[{count} - 1]{path}"),
-                RegionPiece::AllIterations(_) => {
+                LoopResultKind::Last(_) => format!("let {name} = {states}[{count} - 1]{path}"),
+                LoopResultKind::AllIterations(_) => {
                     let later = if later { " + 1" } else { "" };
                     format!("let {name} = for {i} < {count} - 1: {states}[{i}{later}]{path}")
                 }
-                RegionPiece::TripCount => continue,
+                LoopResultKind::TripCount => continue,
             });
             self.used_names.mark_unused(&i);
             self.bind_let_name(*v, &name, &line.indices, line.scalar.unwrap_or(Scalar::F64));
@@ -224,14 +224,14 @@ impl BodyWriter<'_> {
 
 /// Returns the component that holds each result.
 fn components_of_results(
-    parts: &[(StmtId, RegionPiece)],
+    parts: &[(StmtId, LoopResultKind)],
     slots: &[(CarriedContent, Name)],
     yields: &[StmtId],
 ) -> Result<Vec<LoopComponent>, NoTextReason> {
     let slot = |of: CarriedContent| slots.iter().position(|s| s.0 == of);
-    let place = |(v, piece): &(StmtId, RegionPiece)| match piece {
-        RegionPiece::Last(w) => slot(CarriedContent::Line(*w)).map(LoopComponent::Carried),
-        RegionPiece::AllIterations(w) => {
+    let place = |(v, piece): &(StmtId, LoopResultKind)| match piece {
+        LoopResultKind::Last(w) => slot(CarriedContent::Line(*w)).map(LoopComponent::Carried),
+        LoopResultKind::AllIterations(w) => {
             let yielded = yields.iter().position(|y| y == v).map(LoopComponent::Yielded);
             yielded.or_else(|| {
                 slot(CarriedContent::AllIterations(*v))
@@ -239,7 +239,7 @@ fn components_of_results(
                     .map(LoopComponent::Carried)
             })
         }
-        RegionPiece::TripCount => Some(LoopComponent::Yielded(usize::MAX)),
+        LoopResultKind::TripCount => Some(LoopComponent::Yielded(usize::MAX)),
     };
     parts.iter().map(|part| place(part).ok_or(NoTextReason::InternalError)).collect()
 }

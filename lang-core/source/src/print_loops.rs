@@ -1,12 +1,15 @@
-//! **Loops to text.** Prints `fold (s, t) = (0.0, 1.0) for i < n: … yield s`, or `loop` and `scan`
-//! with `while`. A result of each iteration is yielded if it depends only on values before the
-//! iteration. Otherwise the iteration stores it in a carried array. The bindings of the results are
-//! in [`super::print_loop_results`].
+//! **Loops to text.** Prints a loop of Tensor SSA as `for i < n: …`, as
+//! `fold (s, t) = (0.0, 1.0) for i < n: … yield s`, or as `loop` or `scan` with `while`.
+//! [`super::definition`] calls `print_loop_lets` with a loop that [`super::read_loops`] read. The
+//! result is the `let`s that bind the loop's results; [`super::print_loop_results`] prints them.
+//!
+//! A result of each iteration is yielded if it depends only on values before the iteration.
+//! Otherwise the iteration stores it in a carried array.
 
 use super::NoTextReason;
 use super::expression_tree::SourceExpr;
 use super::merge::substitute_lines;
-use super::read_loops::{CarriedLine, LoopRegion, LoopResultLine, RegionPiece, lines_read_by_check};
+use super::read_loops::{CarriedLine, LoopRegion, LoopResultKind, LoopResultLine, lines_read_by_check};
 use super::read_ssa::{LineKind, StatementLine, zero_of};
 use super::rules::{with_assumption, with_index_ranges};
 use super::writer::BodyWriter;
@@ -55,7 +58,7 @@ impl BodyWriter<'_> {
         }
     }
 
-    fn result_of_loop(&self, v: StmtId, id: u32) -> Option<RegionPiece> {
+    fn result_of_loop(&self, v: StmtId, id: u32) -> Option<LoopResultKind> {
         match &self.lines.get(v.0 as usize)?.kind {
             LineKind::Loop(of) if of.loop_id == id => Some(of.result),
             _ => None,
@@ -64,10 +67,10 @@ impl BodyWriter<'_> {
 
     fn print_loop_and_bindings(&mut self, of: &LoopResultLine, live: &[StmtId]) -> Result<Vec<String>, NoTextReason> {
         let region = self.facts.loops.get(of.loop_id as usize).cloned().ok_or(NoTextReason::InternalError)?;
-        let parts: Vec<(StmtId, RegionPiece)> =
+        let parts: Vec<(StmtId, LoopResultKind)> =
             live.iter().filter_map(|v| Some((*v, self.result_of_loop(*v, of.loop_id)?))).collect();
         let plain = of.batch.is_empty() && of.pred.is_true();
-        let ends = parts.iter().all(|(_, piece)| matches!(piece, RegionPiece::Last(_)));
+        let ends = parts.iter().all(|(_, piece)| matches!(piece, LoopResultKind::Last(_)));
         if !plain && of.trips.is_none() && !ends {
             return Err(NoTextReason::Loop);
         }
@@ -106,7 +109,7 @@ impl BodyWriter<'_> {
         &mut self,
         of: &LoopResultLine,
         region: &LoopRegion,
-        parts: &[(StmtId, RegionPiece)],
+        parts: &[(StmtId, LoopResultKind)],
         all: &[StmtId],
         outer: &FactContext,
     ) -> Result<(String, LoopBindings), NoTextReason> {
@@ -146,7 +149,7 @@ impl BodyWriter<'_> {
         }
         let every: Vec<(StmtId, StmtId)> = parts
             .iter()
-            .filter_map(|(v, piece)| if let RegionPiece::AllIterations(w) = piece { Some((*v, *w)) } else { None })
+            .filter_map(|(v, piece)| if let LoopResultKind::AllIterations(w) = piece { Some((*v, *w)) } else { None })
             .collect();
         let nexts: Vec<StmtId> = carried.iter().filter_map(|v| self.next_value_line(*v)).collect();
         let results: Vec<StmtId> = nexts.iter().copied().chain(every.iter().map(|e| e.1)).collect();
@@ -208,7 +211,7 @@ impl BodyWriter<'_> {
             (None, _) => {
                 let name = going.and_then(|v| slots.iter().find(|s| s.content == CarriedContent::Line(v)));
                 let holds = condition_text.or_else(|| name.map(|s| s.name.to_string())).ok_or(NoTextReason::Loop)?;
-                let kept = parts.iter().any(|(_, piece)| !matches!(piece, RegionPiece::Last(_)));
+                let kept = parts.iter().any(|(_, piece)| !matches!(piece, LoopResultKind::Last(_)));
                 format!("{} {pattern} = {init} while {holds}: {body}", if kept { "scan" } else { "loop" })
             }
         };
@@ -238,13 +241,13 @@ impl BodyWriter<'_> {
     fn needed_body_lines(
         &self,
         id: u32,
-        parts: &[(StmtId, RegionPiece)],
+        parts: &[(StmtId, LoopResultKind)],
         without: Option<StmtId>,
         live: &[StmtId],
     ) -> Vec<StmtId> {
         let mut open: Vec<StmtId> = Vec::new();
         for (_, piece) in parts {
-            if let RegionPiece::Last(v) | RegionPiece::AllIterations(v) = piece {
+            if let LoopResultKind::Last(v) | LoopResultKind::AllIterations(v) = piece {
                 open.push(*v);
             }
         }
@@ -348,8 +351,8 @@ impl BodyWriter<'_> {
         }
     }
 
-    /// Returns whether a loop result is read only from the last iteration to the first. If so,
-    /// turns the subscripts of all readers around, so that each value is stored where it is read.
+    /// Returns whether a loop result is read only from the last iteration to the first: the
+    /// reversal `trips - 1 - p` shortens every subscript `p`. If so, replaces all these subscripts.
     fn reverse_backward_reads(&mut self, v: StmtId, of: &LoopResultLine, live: &[StmtId]) -> bool {
         let Some(trips) = of.trips.clone() else { return false };
         let (axis, mut all, mut found) = (of.batch.len(), !self.roots.contains(&v), 0);
@@ -387,8 +390,8 @@ impl BodyWriter<'_> {
     }
 
     /// Returns the indices and the element of a body line, with the extents of the loop result. The
-    /// flag is true if an extent may be negative; the text then uses 0 for it, because no array has
-    /// such an extent.
+    /// flag is true if an extent may be negative. The text then uses its maximum with 0, because no
+    /// array has a negative extent.
     fn per_iteration_element(
         &mut self,
         v: StmtId,
@@ -503,8 +506,8 @@ impl BodyWriter<'_> {
         (own && first.alpha_normal_form() == told.alpha_normal_form()).then_some(holds)
     }
 
-    /// Substitutes the lines that it reads, where `may` allows it. `None` if the result is too deep
-    /// or too large.
+    /// Substitutes the lines that an expression reads, if `may` allows them. `None` if the result
+    /// is too deep or too large.
     fn expand_reads(&mut self, e: &SourceExpr, may: &dyn Fn(StmtId) -> bool, depth: u32) -> Option<SourceExpr> {
         let mut reads = Vec::new();
         e.for_each_use(&mut |v, asked| reads.push((v, asked)));
@@ -525,7 +528,7 @@ impl BodyWriter<'_> {
         self.expand_reads(&e, may, depth + 1)
     }
 
-    /// Chooses the name of a carried variable: `s` if the program has no name for it.
+    /// Chooses the name of a carried variable: `s`, `s_adj` or `s_tan` if the program has no name.
     pub(super) fn carried_variable_name(&self, name: Option<&Name>) -> Name {
         let Some(name) = name.filter(|name| !self.is_program_name(name)) else {
             return self.name_in_entries(&name.cloned().unwrap_or_else(|| "s".into()));
@@ -542,7 +545,7 @@ impl BodyWriter<'_> {
     }
 }
 
-/// Renames the statements that it reads.
+/// Renames the statements that an expression reads.
 fn rename_reads(e: &SourceExpr, name: &dyn Fn(StmtId) -> Option<StmtId>) -> SourceExpr {
     match e {
         SourceExpr::Read(v, at) => SourceExpr::Read(name(*v).unwrap_or(*v), at.clone()),

@@ -47,7 +47,7 @@ pub(super) struct LoopRegion {
 
 /// The kind of a result of a loop, with the body line that it comes from.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum RegionPiece {
+pub(super) enum LoopResultKind {
     /// The final value of a carried line.
     Last(StmtId),
     /// The values of a body line in all iterations; for a carried line, its values before each.
@@ -60,7 +60,7 @@ pub(super) enum RegionPiece {
 #[derive(Clone, PartialEq, Debug)]
 pub(super) struct LoopResultLine {
     pub(super) loop_id: u32,
-    pub(super) result: RegionPiece,
+    pub(super) result: LoopResultKind,
     pub(super) batch: Vec<Index>,
     /// The batch tuples for which the loop runs.
     pub(super) pred: Pred,
@@ -154,22 +154,22 @@ impl LineReader<'_> {
         let known = self.loops.get(at).ok_or(NoTextReason::InternalError)?;
         let piece = match part {
             LoopResult::Final(k) => {
-                RegionPiece::Last(*known.inputs.get(k as usize).ok_or(NoTextReason::InternalError)?)
+                LoopResultKind::Last(*known.inputs.get(k as usize).ok_or(NoTextReason::InternalError)?)
             }
             LoopResult::PerIteration(k) => {
                 let (_, v) = ssa_loop.body.outputs.get(k as usize).ok_or(NoTextReason::InternalError)?;
-                RegionPiece::AllIterations(StmtId(known.offset + v.0))
+                LoopResultKind::AllIterations(StmtId(known.offset + v.0))
             }
-            LoopResult::TripCount => RegionPiece::TripCount,
+            LoopResult::TripCount => LoopResultKind::TripCount,
             LoopResult::Checkpoint(_) => return Err(NoTextReason::Loop),
         };
-        if let RegionPiece::AllIterations(v) = piece {
-            self.state_lines.entry(v).or_insert(StmtId(scope.offset + k));
+        if let LoopResultKind::AllIterations(v) = piece {
+            self.iteration_lines.entry(v).or_insert(StmtId(scope.offset + k));
         }
         Ok(self.loop_result_kind(known.loop_id, scope, ssa_loop, piece))
     }
 
-    fn loop_result_kind(&self, id: u32, scope: &ReadingScope, ssa_loop: &SsaLoop, piece: RegionPiece) -> LineKind {
+    fn loop_result_kind(&self, id: u32, scope: &ReadingScope, ssa_loop: &SsaLoop, piece: LoopResultKind) -> LineKind {
         let region = self.facts.loops.get(id as usize);
         let batch = region.map(|r| r.batch.clone()).unwrap_or_default();
         let place = IndexSubstitution { values: batch.iter().map(Index::value).collect(), scope };
@@ -229,7 +229,7 @@ impl LineReader<'_> {
             condition_line: None,
             checks: Vec::new(),
         });
-        let captured = self.given_inputs(ssa, scope, ssa_loop, &values, id)?;
+        let captured = self.captured_reads(ssa, scope, ssa_loop, &values, id)?;
         let (offset, inputs) = self.reserve_body(&ssa_loop.body)?;
         let mut inner = ReadingScope {
             offset,
@@ -355,7 +355,7 @@ impl LineReader<'_> {
 
     /// Returns for each `LoopArg::Captured` the line that it reads, with the first subscripts;
     /// `None` for a carried input. `values` are the batch indices and the iteration number.
-    fn given_inputs(
+    fn captured_reads(
         &mut self,
         ssa: &SsaFunction,
         scope: &ReadingScope,
@@ -456,7 +456,7 @@ impl LineReader<'_> {
             return Ok(known.offset);
         }
         // Its `LoopArg::Captured` inputs may need recomputation, too.
-        let captured = self.given_inputs(ssa, scope, ssa_loop, at, within)?;
+        let captured = self.captured_reads(ssa, scope, ssa_loop, at, within)?;
         let (offset, inputs) = self.reserve_body(&ssa_loop.body)?;
         self.recomputations.push(Recomputation { loop_id: id, iteration: at.to_vec(), enclosing_loop: within, offset });
         let mut inner =
@@ -513,7 +513,7 @@ impl LineReader<'_> {
         v: StmtId,
         sort_key: u32,
     ) -> Result<StmtId, NoTextReason> {
-        if let Some(known) = self.state_lines.get(&v) {
+        if let Some(known) = self.iteration_lines.get(&v) {
             return Ok(*known);
         }
         let same = |known: &&ReadLoop| {
@@ -522,7 +522,7 @@ impl LineReader<'_> {
         };
         let id = self.loops.iter().find(same).ok_or(NoTextReason::InternalError)?.loop_id;
         let line = self.lines.get(v.0 as usize).cloned().ok_or(NoTextReason::InternalError)?;
-        let kind = self.loop_result_kind(id, scope, ssa_loop, RegionPiece::AllIterations(v));
+        let kind = self.loop_result_kind(id, scope, ssa_loop, LoopResultKind::AllIterations(v));
         // Its indices: the batch, the iteration, and the axes of the carried line.
         let mut indices: Vec<Index> = Vec::new();
         for n in &ssa_loop.batch {
@@ -539,7 +539,7 @@ impl LineReader<'_> {
         }
         let var = StmtId(u32::try_from(self.lines.len()).map_err(|_| NoTextReason::TooLarge)?);
         self.store_line(var, StatementLine { indices, kind, enclosing_loop: scope.enclosing_loop, sort_key, ..line });
-        self.state_lines.insert(v, var);
+        self.iteration_lines.insert(v, var);
         Ok(var)
     }
 

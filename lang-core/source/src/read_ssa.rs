@@ -9,7 +9,7 @@ use std::sync::Arc;
 use super::NoTextReason;
 use super::constant_propagation::{FactLookup, propagate_facts, propagate_into_poly, propagate_into_pred};
 use super::expression_tree::{ReductionExpr, SourceExpr};
-use super::read_loops::{CarriedLine, LoopResultLine, ReadLoop, Recomputation, RegionPiece};
+use super::read_loops::{CarriedLine, LoopResultKind, LoopResultLine, ReadLoop, Recomputation};
 use super::table::StatementFacts;
 use lang_base::{Code, Name, check_cancelled};
 use lang_ir::core::{Constant, FunctionKey, ScalarOp};
@@ -185,7 +185,7 @@ impl StatementLine {
         match &self.kind {
             LineKind::Loop(of) => {
                 of.condition_line.into_iter().for_each(&mut *f);
-                if let RegionPiece::Last(v) | RegionPiece::AllIterations(v) = of.result {
+                if let LoopResultKind::Last(v) | LoopResultKind::AllIterations(v) = of.result {
                     f(v);
                 }
             }
@@ -226,7 +226,7 @@ impl StatementLine {
 /// Reads all statements of a function, with the bodies of its loops.
 pub(super) fn read_lines(ssa: &SsaFunction, fresh: &mut StatementFacts) -> Result<Vec<StatementLine>, NoTextReason> {
     let (lines, loops, agains, states) = (Vec::new(), Vec::new(), Vec::new(), HashMap::new());
-    let mut reading = LineReader { lines, facts: fresh, loops, recomputations: agains, state_lines: states };
+    let mut reading = LineReader { lines, facts: fresh, loops, recomputations: agains, iteration_lines: states };
     reading.reserve_lines(ssa.stmts.len());
     lang_base::ensure_sufficient_stack(|| reading.read_body(ssa, &ReadingScope::default()))?;
     Ok(reading.lines)
@@ -241,7 +241,7 @@ pub(super) struct LineReader<'a> {
     pub(super) loops: Vec<ReadLoop>,
     pub(super) recomputations: Vec<Recomputation>,
     /// For each line of a loop body, the line that holds its values in all iterations.
-    pub(super) state_lines: HashMap<StmtId, StmtId>,
+    pub(super) iteration_lines: HashMap<StmtId, StmtId>,
 }
 
 /// The position of a function's statements among the lines, and the values of its variables there.
@@ -332,7 +332,7 @@ fn read_statement(
         // If another line already holds the same values in every iteration, this line reads it.
         let is = match &is {
             LineKind::Loop(looped) => match looped.result {
-                RegionPiece::AllIterations(v) => match reading.state_lines.get(&v).copied() {
+                LoopResultKind::AllIterations(v) => match reading.iteration_lines.get(&v).copied() {
                     Some(known) if known != StmtId(scope.offset + k) => {
                         LineKind::Element(SourceExpr::Read(known, indices.iter().map(Index::value).collect()))
                     }

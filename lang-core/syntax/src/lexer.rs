@@ -89,7 +89,7 @@ pub struct LexedText {
 pub const MAX_TEXT_BYTES: usize = 64 << 20;
 
 /// The maximum number of diagnostics for one text, because a file with more is not a program.
-const MAX_DIAGNOSTICS: usize = 256;
+pub(crate) const MAX_DIAGNOSTICS: usize = 256;
 
 /// Scans a text into tokens and comments. A text over [`MAX_TEXT_BYTES`] yields one diagnostic and
 /// no tokens.
@@ -120,7 +120,8 @@ pub fn is_name_start(c: char) -> bool {
     c.is_ascii_alphabetic() || c == '_' || (!c.is_ascii() && c.is_alphabetic())
 }
 
-/// Whether `c` may continue a name: letters, digits, primes, subscript digits, combining accents.
+/// Whether `c` may continue a name: letters, underscores, digits, primes, subscript digits,
+/// combining accents.
 #[must_use]
 pub fn is_name_continue(c: char) -> bool {
     is_name_start(c) || c.is_ascii_digit() || matches!(c, '\'' | '₀'..='₉' | '\u{300}'..='\u{36f}')
@@ -180,11 +181,23 @@ impl<'a> Lexer<'a> {
     }
 
     fn report(&mut self, code: Code, start: usize, message: impl Into<String>, help: Option<Hint>) {
+        self.report_with_fixes(code, start, message, help, Vec::new());
+    }
+
+    fn report_with_fixes(
+        &mut self,
+        code: Code,
+        start: usize,
+        message: impl Into<String>,
+        help: Option<Hint>,
+        fixes: Vec<Fix>,
+    ) {
         if self.out.diagnostics.len() >= MAX_DIAGNOSTICS {
             return;
         }
         let mut diagnostic = Diagnostic::new(code, self.span_from(start), message);
         diagnostic.help = help;
+        diagnostic.fixes = fixes;
         self.out.diagnostics.push(diagnostic);
     }
 
@@ -390,7 +403,8 @@ impl<'a> Lexer<'a> {
             '~' => Some(Token::Sym(Sym::Bang)),
             '#' => {
                 self.take_while(|c| c != '\n' && c != '\r');
-                // Kept as a comment, so that its text belongs to some item, which reports it.
+                // Recorded as a comment, because the text of an item includes its comments. Without
+                // it, no item would contain the `#` and report it.
                 let comment = Comment { span: self.span_from(start), is_doc: false, is_own_line: self.is_line_empty };
                 self.out.comments.push(comment);
                 None
@@ -422,11 +436,9 @@ impl<'a> Lexer<'a> {
             )),
             _ => foreign_char_help(first),
         };
-        self.report(Code::E0003, start, message, help);
-        if let ('#', Some(diagnostic)) = (first, self.out.diagnostics.last_mut()) {
-            let mark = Span::new(diagnostic.span.start, diagnostic.span.start + 1);
-            diagnostic.fixes.push(Fix::replace(mark, "--"));
-        }
+        let begin = self.span_from(start).start;
+        let fixes = if first == '#' { vec![Fix::replace(Span::new(begin, begin + 1), "--")] } else { Vec::new() };
+        self.report_with_fixes(Code::E0003, start, message, help, fixes);
         if let Some(token) = token {
             self.push(token, start);
         }
@@ -437,7 +449,7 @@ fn is_quote(c: char) -> bool {
     matches!(c, '\'' | '‘' | '’' | '`' | '“' | '”' | '„')
 }
 
-/// Whether a token contains the character, or [`foreign_char_help`] has a hint for it.
+/// Whether `c` is whitespace, may be part of a token, or has a hint in [`foreign_char_help`].
 fn is_recognised(c: char) -> bool {
     c.is_whitespace()
         || matches!(c, '"' | '\u{feff}')

@@ -1,8 +1,8 @@
 //! **Syntax.** From text to surface trees: the lexer, the split of a file into items, the parser
 //! with error recovery, and the formatter.
 //!
-//! This is the first stage of the front end. Name resolution (`lang_resolve`) reads its trees, and
-//! `lang_session` calls it once per item.
+//! This is the first stage of the front end. `lang_session` splits each file into items and parses
+//! each item separately. Name resolution (`lang_resolve`) reads the trees.
 
 #![forbid(unsafe_code)]
 

@@ -200,9 +200,9 @@ fn powers_are_written_with_their_sign() {
     let mut out = offered("def f(x: f64) -> f64 = x‹›**2 + 3.0 ** x\n");
     out += &offered("def f(x: [n]f64) -> f64 =\n  sum i: x[i]**2‹›\n");
     expect![[r#"
-        == Replace `**` by `^` (preferred)
+        == Replace `**` with `^` (preferred)
         def f(x: f64) -> f64 = x^2 + 3.0 ^ x
-        == Replace `**` by `^` (preferred)
+        == Replace `**` with `^` (preferred)
         def f(x: [n]f64) -> f64 =
           sum i: x[i]^2
     "#]]

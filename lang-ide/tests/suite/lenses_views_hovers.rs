@@ -306,8 +306,8 @@ type Model(d) = {weights: [d]f64}
         [m]: [m]f64 | type
         -> [n]: def f(x: [n + m - 1]f64, c: [m]f64) -> [n]f64 | costs and derivatives are being computed
         = for: def f(x: [n + m - 1]f64, c: [m]f64) -> [n]f64 | costs and derivatives are being computed
-        wrt: wrt: | named argument | The parameters to differentiate by: `wrt: x`, `wrt: (x, y)`.
-        xlabel: xlabel: | named argument | A text beside the horizontal axis.
+        wrt: wrt: | named argument | The parameters to differentiate with respect to: `wrt: x`, `wrt: (x, y)`.
+        xlabel: xlabel: | named argument | The label of the horizontal axis.
         = {: type Model(d) = {weights: [d]f64}
         = grad: g : [2]f64 | let
     "#]]
@@ -387,7 +387,7 @@ def xent(z: [k]f64, t: [k]f64) -> f64 = -(sum i: t[i] * (z[i] - lse(z)))
         * (z[i]: work in the adjoint 2·k
         lse(z)): work 4·k
         sum i: t: work 7·k − 1
-        sum i: t: work in the adjoint not by sizes alone
+        sum i: t: work in the adjoint not determined by sizes alone
     "#]]
     .assert_eq(&out);
 }

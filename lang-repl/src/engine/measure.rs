@@ -1,6 +1,7 @@
 //! **Measured costs.** Counts the work, tests and iterations of a definition at fixed sizes. Runs
 //! it in the program interpreter, and in the evaluators of core and Tensor SSA, with the same
-//! synthetic arguments. `iverson cost --measure` compares the counts with the formulas.
+//! synthetic arguments. `iverson cost --measure` prints the counts below the predicted costs.
+//! `iverson bench` runs definitions with the same arguments.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -66,11 +67,14 @@ impl Engine {
         let parts: Vec<Vec<IrTensor>> =
             parts.collect::<Option<_>>().ok_or_else(|| failed("an argument is not an array of numbers".to_owned()))?;
         let stopped = |why: EvalError| {
-            failed(match why {
-                EvalError::CheckFailed(what) => format!("the run fails: {}", what.message),
-                EvalError::OutOfFuel => "the run takes too many steps to be measured".to_owned(),
-                EvalError::IllFormed(what) => format!("the intermediate form is invalid: {what}"),
-            })
+            let (code, message) = match why {
+                EvalError::CheckFailed(what) => (Code::E0510, format!("the run fails: {}", what.message)),
+                EvalError::OutOfFuel => (Code::E0510, "the run takes too many steps to be measured".to_owned()),
+                EvalError::IllFormed(what) => {
+                    (Code::E0517, format!("internal error: the intermediate form is invalid: {what}"))
+                }
+            };
+            vec![Problem::new(code, message)]
         };
         let values = stages.core.params.iter().zip(&parts).map(|((_, ty), parts)| from_tensors(ty, parts)).collect();
         let mut core = CoreEvaluator::new(&forms, FUEL);

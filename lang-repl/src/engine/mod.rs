@@ -374,7 +374,7 @@ impl Engine {
             if reason.code != Code::E0602 {
                 problem.help.clone_from(&reason.help);
             } else if !missing.ends_with(".iv") && Path::new(&session::with_file_extension(missing)).is_file() {
-                problem.help = Some(session::whole_file_name_hint(&session::with_file_extension(missing)));
+                problem.help = Some(session::missing_extension_help(&session::with_file_extension(missing)));
             }
         }
         problem

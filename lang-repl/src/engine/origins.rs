@@ -12,7 +12,7 @@ use lang_core::ir::core::{DerivativeKind, FunctionKey};
 use lang_core::ir::origin::{OriginKind, StatementOrigin, VALUE};
 use lang_core::ir::ssa::{Rhs, StmtId};
 use lang_core::ir::ssa_text::AnnotatedSsa;
-use lang_core::pipeline::TracedSsa;
+use lang_core::pipeline::SsaWithOrigins;
 use lang_core::source::{self, DerivativeMode};
 
 use super::Engine;
@@ -108,7 +108,7 @@ impl Engine {
     }
 
     /// Formats up to `MAX_ORIGINS` origins of a statement on one line.
-    fn origins_line(&self, callee: &Arc<FunctionKey>, traced: &TracedSsa, var: StmtId) -> Option<String> {
+    fn origins_line(&self, callee: &Arc<FunctionKey>, traced: &SsaWithOrigins, var: StmtId) -> Option<String> {
         let mut all = traced.origins.origins_of(var).filter_map(|origin| {
             let own = self.origin_text(callee, origin)?;
             Some(match traced.origins.inlined(origin) {

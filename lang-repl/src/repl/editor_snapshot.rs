@@ -92,7 +92,8 @@ impl EditorSnapshot {
     }
 }
 
-/// Signatures of the library by `module.name`, read from its text at the first use.
+/// Returns the signatures of the library by `module.name`. The first call reads them from the
+/// library's text.
 fn library_signatures() -> &'static HashMap<String, String> {
     static SIGNATURES: OnceLock<HashMap<String, String>> = OnceLock::new();
     SIGNATURES.get_or_init(|| {

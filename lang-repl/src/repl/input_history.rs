@@ -1,7 +1,7 @@
 //! **Input history** for the line editor. Recalled inputs of several lines come back with their
-//! margins. The arrow keys search for entries with the typed prefix.
+//! margins. The arrow keys search for entries that begin with the text before the cursor.
 //!
-//! The history file is that of the line editor, which concurrent sessions may append to.
+//! The line editor defines the format of the history file. Concurrent sessions may append to it.
 
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
@@ -18,7 +18,7 @@ use crate::files;
 pub(crate) struct PrefixSearch {
     /// The prefix that an entry must have.
     prefix: String,
-    /// The text before the first arrow key.
+    /// The whole line when the search began.
     typed_text: String,
     /// The entry that is shown.
     shown_entry: Option<String>,

@@ -124,8 +124,8 @@ fn what_is_wrong_is_told() {
         &["conv.iv", "loss", "n=100"],
         expect![[r#"
             --- stderr
-            [E0600] Error: the time depends on missing sizes: m
-              Help: add the sizes: n=8 m=8
+            [E0600] Error: missing size: m
+              Help: the time depends on every size; write sizes as n=8 m=8
             --- status 2
         "#]],
     );

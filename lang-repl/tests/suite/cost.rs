@@ -93,8 +93,8 @@ fn formulas_and_costs_at_sizes() {
             {"def": "conv", "at": {"n": 5, "m": 2}, "work": {"primal": {"value": 15}, "forward": {"value": 50}, "adjoint": {"value": 47}}, "iterations": {"primal": {"value": 10}, "forward": {"value": 40}, "adjoint": {"value": 30}}, "io": {"primal": {"value": 13}, "forward": {"value": 26}, "adjoint": {"value": 26}}, "kept": {"primal": {"value": 0}, "forward": {"value": 0}, "adjoint": {"value": 0}}, "bytes": {"primal": {"value": 104, "exact": true}, "forward": {"value": 208, "exact": true}, "adjoint": {"value": 208, "exact": true}}, "exact": true}
             $ iverson cost conv.iv conv --at n=5
             --- stderr
-            [E0600] Error: the cost depends on missing sizes: m
-              Help: add the sizes: --at n=8,m=8
+            [E0600] Error: missing size: m
+              Help: the cost depends on every size; write sizes as --at n=8,m=8
             --- status 2
             $ iverson cost conv.iv conv --at n=0,m=0
             --- stderr
@@ -249,7 +249,7 @@ fn what_data_decide_and_what_grows() {
               adjoint  8  6:61 sum i: w[i] * x[i]
             $ iverson check models.iv
             --- stderr
-            [W0700] Warning: no constant multiple of the cost of `squares` bounds the cost of the adjoint of `squares`
+            [W0700] Warning: the cost of the adjoint of `squares` exceeds every constant multiple of the cost of `squares`
                ╭─[ models.iv:4:13 ]
                │
              1 │ def squares(x: [n]f64) -> [n]f64 = for i: x[i]^2

@@ -236,7 +236,7 @@ fn names_of_the_library_and_the_language() {
               signal   Signals: convolution, stencils, windows, interpolation, Fourier transforms, running sums.
               stats    Statistics: moments, quantiles, dependence, densities.
 
-            Keywords and operators have documentation too, such as `iverson doc grad`.
+            Keywords and operators have documentation too: for example, `iverson doc grad`.
         "#]],
     );
 }

@@ -158,7 +158,7 @@ fn arguments_that_do_not_fit() {
             --- status 2
             $ iverson run conv.iv [1, 2]
             --- stderr
-            [E0600] Error: `[1, 2]` is not an argument
+            [E0600] Error: the argument `[1, 2]` has no name
               Help: write arguments as name=value
                     the program has `main(x: [n + m - 1]f64, c: [m]f64) -> [n]f64`
             --- status 2
@@ -336,7 +336,7 @@ fn arguments_that_do_not_fit() {
             --- status 2
             $ iverson run point.iv p={x: 1, y: [1, true]} s=Circle(1, 2) k=9223372036854775808 a=[]
             --- stderr
-            [E0004] Error: the number is too large for i64
+            [E0004] Error: the number is too large for `i64`
                ╭─[ argument k:1:1 ]
                │
              1 │ 9223372036854775808
@@ -517,8 +517,6 @@ fn imported_lets_are_computed_when_they_are_needed() {
                │         ╰──────────── `()`
                │            │
                │            ╰───────── here
-               │
-               │ Help: destructure the tuple: `let (a, b) = e`
             ───╯
             --- status 1
         "#]],

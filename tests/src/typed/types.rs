@@ -1,10 +1,12 @@
-//! **Types of drawn programs**, and their text.
+//! **Types of generated programs**, and their text. The generator of well-typed programs
+//! ([`super::draw`]) draws each expression for a wanted type. It has types of its own, with
+//! substitution and unification, so that it does not rely on the checker under test.
 
 use std::collections::HashMap;
 
 use lang_core::predicate::{Atom, LocalId, Poly};
 
-/// A type of a drawn program. Sizes are polynomials over names.
+/// A type of a generated program. Sizes are polynomials over names.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) enum DrawnType {
     /// `f64`
@@ -72,7 +74,8 @@ pub(super) fn lone(size: &Poly) -> Option<&str> {
     }
 }
 
-/// Returns the greatest value of a size whose names denote at most 4; at least 1.
+/// Returns the value of a size if each name is 4, the maximum; at least 1. So it bounds sizes that
+/// grow with their names.
 #[must_use]
 pub(super) fn bound(size: &Poly) -> u64 {
     size.eval(&mut |_| Some(4)).and_then(|n| u64::try_from(n).ok()).unwrap_or(0).max(1)
@@ -97,7 +100,7 @@ impl DrawnType {
         matches!(self, Self::F64 | Self::F32 | Self::Param(_, DrawnClass::Real))
     }
 
-    /// Returns whether the type has a zero, so that a bracket may guard it.
+    /// Returns whether the type has a zero, so that an Iverson bracket may guard its values.
     #[must_use]
     pub(super) fn has_zero(&self) -> bool {
         match self {
@@ -201,8 +204,9 @@ impl DrawnType {
         }
     }
 
-    /// Unifies this type with another and extends the substitution. A size that is not a single
-    /// name is not compared here; a later comparison does so.
+    /// Unifies this type with another and extends the substitution. `own` returns whether the
+    /// substitution may bind a size name. Other sizes are not compared, because the caller compares
+    /// the types under the substitution.
     pub(super) fn fits(&self, other: &Self, own: &dyn Fn(&str) -> bool, inst: &mut Instance) -> bool {
         let all = |a: &[Self], b: &[Self], inst: &mut Instance| {
             a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.fits(b, own, inst))

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 
 use iverson_tests::golden::Tolerances;
 use iverson_tests::random::{Random, count, first, seed};
-use iverson_tests::run::{CompiledEvaluation, numbers, value_of_main, value_of_main_generated};
+use iverson_tests::run::{CompiledEvaluation, numbers, value_of_main, value_of_main_compiled};
 use lang_core::session::Session;
 
 /// The number of programs, unless `IVERSON_COUNT` sets it.
@@ -144,7 +144,7 @@ fn a_false_bracket_makes_its_product_zero_on_every_path() {
         assert!(errors.is_empty(), "program {n}: {errors:?}\n{program}");
         let evaluation = CompiledEvaluation::native();
         let wanted = value_of_main(&session, "drawn.iv");
-        let found = value_of_main_generated(&session, "drawn.iv", &evaluation);
+        let found = value_of_main_compiled(&session, "drawn.iv", &evaluation);
         native += evaluation.tally.get().evaluated;
         let (wanted, found) = match (wanted, found) {
             (Ok(wanted), Ok(found)) => (numbers(&wanted), numbers(&found)),

@@ -10,7 +10,7 @@ use iverson_tests::golden::json_of_parts;
 use iverson_tests::golden::{self, Tolerance, Tolerances, module, session};
 use iverson_tests::middle::engine_oracle::{agrees, oracle_counts};
 use iverson_tests::middle::forms::{EvaluatorFunctions, SessionForms};
-use iverson_tests::run::{CompiledEvaluation, globals, value_of_main, value_of_main_generated};
+use iverson_tests::run::{CompiledEvaluation, globals, value_of_main, value_of_main_compiled};
 use lang_core::base::GlobalName;
 use lang_core::eval::eval_ssa::SsaEvaluator;
 use lang_core::exec::offload::OffloadCounts;
@@ -98,8 +98,8 @@ fn judge(session: &mut Session, name: &str, check: &Value, tolerance: Tolerance,
         };
         differing.map(|differing| format!("{how}{differing}"))
     };
-    let run = value_of_main_generated(session, MODULE, &share.ways);
-    let native = value_of_main_generated(session, MODULE, &share.native);
+    let run = value_of_main_compiled(session, MODULE, &share.ways);
+    let native = value_of_main_compiled(session, MODULE, &share.native);
     judge("", value_of_main(session, MODULE))
         .or_else(|| judge("by generated derivatives: ", run))
         .or_else(|| judge("by machine code: ", native))

@@ -5,7 +5,7 @@
 #![allow(clippy::expect_used, reason = "a failed expectation is a failed test")]
 
 use iverson_tests::golden::{Tolerances, json_of};
-use iverson_tests::run::{CompiledEvaluation, value_of_main, value_of_main_generated};
+use iverson_tests::run::{CompiledEvaluation, value_of_main, value_of_main_compiled};
 use lang_core::session::Session;
 
 /// Programs, with the number of derivatives whose function comes from the cache.
@@ -71,7 +71,7 @@ fn functions_of_numbers_are_known_again() {
         let wrong = session.diagnostics("main.iv");
         assert!(wrong.iter().all(|d| !d.is_error()), "{program}\n{wrong:?}");
         let ways = CompiledEvaluation::native();
-        let found = value_of_main_generated(&session, "main.iv", &ways).expect("a value");
+        let found = value_of_main_compiled(&session, "main.iv", &ways).expect("a value");
         let wanted = value_of_main(&session, "main.iv").expect("a value");
         let [found, wanted] = [found, wanted].map(|value| json_of(&value).expect("numbers"));
         assert_eq!(tolerance.normwise(&wanted).difference(&found, &wanted, program), None);

@@ -28,6 +28,7 @@ const WITHOUT_EXAMPLE: &[(Code, &str)] = &[
     (Code::E0507, "it takes someone who interrupts"),
     (Code::E0514, "the pages have nothing to draw on; the tests of the command line do"),
     (Code::E0515, "it takes the trap"),
+    (Code::E0517, "no program should lead to it"),
     (Code::E0600, "belongs to the command line, whose own tests show it"),
     (Code::E0601, "belongs to the command line, whose own tests show it"),
     (Code::E0602, "belongs to the command line, whose own tests show it"),
@@ -56,7 +57,7 @@ fn programs_show_what_is_recorded() {
     let mut faults = Vec::new();
     for path in pages() {
         let page = read(&path);
-        match literate::check(&page, run::see_block) {
+        match literate::check(&page, run::block_output) {
             Ok((found, updated)) if literate::updating() => {
                 compare_or_update(&path, &page, &updated, &mut faults);
                 drop(found);

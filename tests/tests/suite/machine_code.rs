@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 
 use iverson_tests::golden::Tolerances;
 use iverson_tests::random::{Random, count, first, seed};
-use iverson_tests::run::{CompiledEvaluation, numbers, value_of_main, value_of_main_generated};
+use iverson_tests::run::{CompiledEvaluation, numbers, value_of_main, value_of_main_compiled};
 use lang_core::runtime::Value;
 use lang_core::session::Session;
 
@@ -328,7 +328,7 @@ fn machine_code_gives_what_the_interpreter_does() {
         assert!(wrong.is_empty(), "program {n}: {wrong:?}\n{program}");
         let ways = CompiledEvaluation::native();
         let wanted = value_of_main(&session, "drawn.iv");
-        let found = value_of_main_generated(&session, "drawn.iv", &ways);
+        let found = value_of_main_compiled(&session, "drawn.iv", &ways);
         native += ways.tally.get().evaluated;
         assert_eq!(ways.tally.get().defects, 0, "program {n} has parts that only the interpreter can run\n{program}");
         match (wanted, found) {
@@ -396,7 +396,7 @@ fn by_both(program: &str) -> (Vec<f64>, Vec<f64>, u64) {
     session.set_text("both.iv", program);
     let ways = CompiledEvaluation::native();
     let wanted = value_of_main(&session, "both.iv").expect("the interpreter has a value");
-    let found = value_of_main_generated(&session, "both.iv", &ways).expect("machine code has one");
+    let found = value_of_main_compiled(&session, "both.iv", &ways).expect("machine code has one");
     assert_eq!(ways.tally.get().defects, 0, "parts that only the interpreter can run");
     assert!(ways.tally.get().evaluated > 0, "no part by machine code");
     (numbers(&wanted), numbers(&found), ways.tally.get().evaluated)

@@ -12,7 +12,7 @@ use lang_core::ir::core::{DerivativeKind, FunctionKey};
 use lang_core::ir::origin::{NON_RULE_NAMES, OriginKind, VALUE};
 use lang_core::ir::ssa::{Rhs, StmtId};
 use lang_core::norm::ElabQueries;
-use lang_core::pipeline::{MemoisedForms, TracedSsa};
+use lang_core::pipeline::{MemoisedForms, SsaWithOrigins};
 use lang_core::session::{LIBRARY, Session};
 use lang_core::source::callee_at_f64;
 use lang_core::syntax::split::ItemKind;
@@ -29,7 +29,7 @@ struct OriginChecker<'a> {
 
 impl OriginChecker<'_> {
     fn check(&mut self, callee: &Arc<FunctionKey>) {
-        let Some(TracedSsa { ssa, origins }) = self.module.traced(callee) else { return };
+        let Some(SsaWithOrigins { ssa, origins }) = self.module.traced(callee) else { return };
         // The number of statements in the differentiated function; `None` for a definition itself.
         let primal = callee.derivatives.split_last().map(|(_, before)| {
             let of = FunctionKey { derivatives: before.into(), ..(**callee).clone() };

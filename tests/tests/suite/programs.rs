@@ -1,5 +1,6 @@
-//! **Golden programs** of `tests/programs`. Each has no diagnostics, has the formatter's layout,
-//! and evaluates to its golden value, which NumPy computed (`tests/golden/make.py`).
+//! **Golden programs** of `tests/programs`. Each has no diagnostics and, except
+//! [`OTHER_SPELLING`], the formatter's layout. Each `main` evaluates to its golden value, which
+//! NumPy computed (`tests/golden/make.py`).
 
 #![expect(clippy::expect_used, reason = "what helpers of a test cannot read fails the test")]
 

@@ -111,7 +111,7 @@ function M.define()
       server.execute(vim.uri_to_bufnr(lens.arguments[1]), evaluates, lens.arguments)
     end
   end
-  command('IversonResult', messages.again, { desc = 'Show the last result in full' })
+  command('IversonResult', messages.show_last_message, { desc = 'Show the last result in full' })
   command('IversonSnippet', function(given)
     snippets.insert(given.args)
   end, { nargs = 1, complete = snippets.names, desc = 'Insert a snippet' })

@@ -55,7 +55,7 @@ local function config()
         return vim.NIL
       end,
       ['window/showMessage'] = function(_, params)
-        messages.tell(params.message, params.type)
+        messages.show_message(params.message, params.type)
       end,
     },
     on_attach = on_attach,

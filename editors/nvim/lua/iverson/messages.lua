@@ -81,7 +81,7 @@ local function echo(text, kind)
 end
 
 --- Shows a message. `kind` is its LSP message type: 1 is an error, 2 a warning.
-function M.tell(message, kind)
+function M.show_message(message, kind)
   last_message = message:gsub('%s+$', '')
   local line = 'Iverson: ' .. last_message
   local fits = vim.o.cmdheight > 0 and not line:find('\n', 1, true) and vim.fn.strdisplaywidth(line) <= vim.v.echospace
@@ -93,12 +93,12 @@ function M.tell(message, kind)
 end
 
 --- Shows a note on progress. It does not replace the last message.
-function M.note(text)
+function M.show_progress(text)
   echo('Iverson: ' .. text, 3)
 end
 
 --- Shows the whole last message in the result window, for `:IversonResult`.
-function M.again()
+function M.show_last_message()
   if last_message == nil then
     vim.notify('Iverson: there is no result yet.')
   else

@@ -150,13 +150,13 @@ function M.execute(buffer, command, arguments)
   local asked = M.request(buffer, 'workspace/executeCommand', { command = command, arguments = arguments }, function(error)
     ended = true
     if error then
-      messages.tell(error.message, 1)
+      messages.show_message(error.message, 1)
     end
   end)
   if asked then
     vim.defer_fn(function()
       if not ended then
-        messages.note('a program is running; :IversonStop stops it')
+        messages.show_progress('a program is running; :IversonStop stops it')
       end
     end, LONG)
   end

@@ -1,5 +1,6 @@
-//! **Loops** in the evaluator of Tensor SSA: runs the body for each iteration and keeps the parts
-//! of the result that statements read.
+//! **Loops** in the evaluator of Tensor SSA ([`super`]), which tests use as an oracle. A statement
+//! `Rhs::Loop` reads one part of a loop's result. The first such statement runs the loop once for
+//! each tuple of its batch, and keeps the parts that statements read.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -28,7 +29,7 @@ struct SingleRun {
     outputs: HashMap<u32, Vec<Arc<IrTensor>>>,
     checkpoints: HashMap<u32, Vec<Arc<IrTensor>>>,
     trips: i64,
-    /// The longest chains to the parts of its result.
+    /// The lengths of the longest chains of dependent operations to the parts of its result.
     chains: HashMap<LoopResult, u64>,
 }
 
@@ -113,7 +114,8 @@ impl SsaFrame<'_, '_> {
         Ok(LoopRuns { ssa_loop: of.clone(), runs: all })
     }
 
-    /// Runs one loop. `places` is the chain to the data that determine where and how often it runs.
+    /// Runs the loop for one tuple of its batch. `places` is the length of the longest chain to the
+    /// data that determine where and how often it runs.
     fn run_once(
         &mut self,
         of: &SsaLoop,
@@ -124,6 +126,8 @@ impl SsaFrame<'_, '_> {
         let broken = EvalError::IllFormed("a loop");
         let count = of.fixed_trip_count().map(|n| self.eval_index(n, at)).transpose()?;
         let next: HashMap<usize, u32> = of.carried_inputs().map(|(k, next)| (k as usize, next)).collect();
+        // `held` shares tensors that the loop does not own, so that no update of the body changes
+        // them in place.
         let (mut carry, mut held): (HashMap<usize, Arc<IrTensor>>, Vec<Arc<IrTensor>>) = (HashMap::new(), Vec::new());
         for k in next.keys() {
             let init = of.args.get(*k).ok_or(broken.clone())?.access();

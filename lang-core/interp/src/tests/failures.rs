@@ -63,7 +63,7 @@ fn extents() {
         b.sum(vec![i], x)
     });
     // Inner extents that differ.
-    check("E0501 a part has 1 element, but the first part has 0", |b| {
+    check("E0501 a row has 1 element, but the first row has 0", |b| {
         let (i, x) = (b.below(2, "i"), b.real(1.0));
         let end = b.get(i.local);
         let j = TypedIndexVar { local: b.local("j", Type::I64), range: TypedIndexRange::Below(end) };

@@ -1,5 +1,6 @@
-//! **Randomised test** of the last-use analysis: random programs have the same value with and
-//! without a plan. So no program can observe that values are taken out of slots.
+//! **Randomised test** of the last-use analysis. Its plan takes values out of slots at their last
+//! uses. No program must observe this, so random programs must have the same value with and without
+//! the plan.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;

@@ -18,16 +18,16 @@ use lang_ir::ssa::{Addend, Rhs, SsaFunction, Statement, StmtId, TensorAccess, st
 use lang_sizes::predicate::{Poly, Pred};
 use lang_syntax::ops::Scalar;
 
-/// The forward rule of `max` and `min`.
+/// The name of the forward rule of `max` and `min`.
 pub(super) const EXTREMUM_TAN: &str = "tangent of the selected element";
 
-/// The adjoint rule of `max` and `min`.
+/// The name of the adjoint rule of `max` and `min`.
 pub(super) const EXTREMUM_ADJ: &str = "cotangent of the selected element";
 
-/// The forward rule of `prod`.
+/// The name of the forward rule of `prod`.
 pub(super) const PRODUCT_TAN: &str = "tangent of a product";
 
-/// The adjoint rule of `prod`.
+/// The name of the adjoint rule of `prod`.
 pub(super) const PRODUCT_ADJ: &str = "cotangent of a product";
 
 /// Builds the body of a loop that returns, for every term, the product of the terms before it (an
@@ -121,7 +121,8 @@ impl Differentiator<'_> {
         Some(TensorAccess { var: product, at })
     }
 
-    /// Returns whether a real `max` or `min` may be empty for some of its indices.
+    /// Returns whether the reduction is a `max` or `min` (no arg-reduction) that may be empty for
+    /// some indices of the statement.
     pub(super) fn may_be_empty(&self, dims: &[Poly], r: &SsaReduction) -> bool {
         let real = !r.reducer.is_arg_reduction() && r.reducer.arg_reducer().is_some();
         real && !self.builder.implies(dims, &r.pred, &exists_over(dims.len(), &r.bound, &r.filter))

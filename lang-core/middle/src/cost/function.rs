@@ -1,6 +1,6 @@
 //! **Cost of a function**: visits the statements of Tensor SSA in order and adds up their costs.
 //! [`super::cost_assuming`] calls [`cost_of_function`]; `repetition` calls
-//! [`CostWalk::function_cost`] again for the body of each loop.
+//! [`CostAnalysis::function_cost`] again for the body of each loop.
 
 use std::cell::RefCell;
 use std::collections::{BTreeSet, HashMap};
@@ -26,7 +26,7 @@ use lang_syntax::ops::Scalar;
 const MAX_PIECES: usize = 24;
 
 /// The state of a cost computation: the symbols so far, for the whole function.
-pub(super) struct CostWalk<'a> {
+pub(super) struct CostAnalysis<'a> {
     pub(super) callees: CostLookup<'a>,
     pub(super) symbols: BackgroundDrop<Vec<CostSymbol>>,
     /// Facts about symbols: non-negative formulas.
@@ -106,7 +106,7 @@ pub(super) fn cost_of_function(ssa: &SsaFunction, given: &[Pred], callees: CostL
     let names = integer_inputs::integer_names(ssa);
     let constructors = integer_inputs::constructor_facts(ssa, &names);
     constructors.iter().for_each(|p| known.assume(&Pred::nonneg(p)));
-    let mut walk = CostWalk {
+    let mut walk = CostAnalysis {
         callees,
         symbols: BackgroundDrop::default(),
         symbol_facts: BackgroundDrop::default(),
@@ -132,7 +132,7 @@ pub(super) fn cost_of_function(ssa: &SsaFunction, given: &[Pred], callees: CostL
         (&mut total.iterations, CostSymbolKind::Iterations),
     ] {
         if count.has_overflowed() {
-            *count = walk.symbol_for(&[], kind, None, None).into();
+            *count = walk.find_or_add_symbol(&[], kind, None, None).into();
         }
     }
     let leaves = ssa.inputs.iter().map(|i| &i.leaf).chain(ssa.outputs.iter().map(|(leaf, _)| leaf));
@@ -195,10 +195,10 @@ pub(super) fn element_count(dims: &[Poly], known: &FactContext) -> Formula {
     })
 }
 
-impl CostWalk<'_> {
+impl CostAnalysis<'_> {
     /// Returns the symbol for a data-dependent number of a statement: a total over all runs, or the
     /// value of an integer. Creates the symbol if the path has none of this kind.
-    pub(super) fn symbol_for(
+    pub(super) fn find_or_add_symbol(
         &mut self,
         path: &[u32],
         kind: CostSymbolKind,
@@ -362,7 +362,8 @@ impl CostWalk<'_> {
         let mut path = scope.path.clone();
         path.push(CHECK_PATH_BIT | c);
         let tests = tests.ok().filter(|t| t.pieces().len() <= MAX_PIECES);
-        let tests = tests.unwrap_or_else(|| self.symbol_for(&path, CostSymbolKind::Tests, max_tests, None).into());
+        let tests =
+            tests.unwrap_or_else(|| self.find_or_add_symbol(&path, CostSymbolKind::Tests, max_tests, None).into());
         Amount { tests, ..Amount::default() }
     }
 
@@ -394,7 +395,7 @@ impl CostWalk<'_> {
                     if !are_disjoint(&preds, &free, &scope.context) {
                         let any = (Pred::any_of(forms), Pred::any_of(preds));
                         let nest = self.cost_nest(scope, &stmt.dims, free.len(), vec![any]);
-                        cost.amount.work = difference(&terms, &self.present_count(scope, &nest, &terms));
+                        cost.amount.work = difference(&terms, &self.nonempty_count(scope, &nest, &terms));
                     }
                     let additions = i128::try_from(items.len().saturating_sub(1)).unwrap_or(0);
                     cost.span = Formula::from(Poly::constant(additions)).into();
@@ -429,7 +430,7 @@ impl CostWalk<'_> {
                         .last()
                         .and_then(|k| scope.contents.statement_content(StmtId(*k)))
                         .map(|c| c.aspect("work"));
-                    cost.amount.work = self.symbol_for(&path, CostSymbolKind::Work, most, content).into();
+                    cost.amount.work = self.find_or_add_symbol(&path, CostSymbolKind::Work, most, content).into();
                     cost.span = cost.amount.work.clone().into();
                 }
             }
@@ -484,7 +485,7 @@ impl CostWalk<'_> {
         cost.amount.tests = self.test_count(scope, &[&nest].into_iter().chain(first.as_ref()).collect::<Vec<_>>());
         if let Some(products) = products {
             // Without bound indices, each element has one term.
-            let present = if bound.is_empty() { terms.clone() } else { self.present_count(scope, &nest, &terms) };
+            let present = if bound.is_empty() { terms.clone() } else { self.nonempty_count(scope, &nest, &terms) };
             cost.amount.work = difference(&terms.mul_ratio(&Ratio::constant(products + 1)), &present);
             let inner = self.indices(scope, bound, stmt.dims.len());
             // An element has at most as many terms as the bound indices have values.
@@ -559,7 +560,7 @@ impl CostWalk<'_> {
             }
             _ => None,
         };
-        let symbol = self.symbol_for(&scope.path, kind, most(), content);
+        let symbol = self.find_or_add_symbol(&scope.path, kind, most(), content);
         scope.nest_symbols.borrow_mut().insert(key, symbol.clone());
         symbol.into()
     }
@@ -578,10 +579,10 @@ impl CostWalk<'_> {
     }
 
     /// Returns the number of elements that have a term. It is at most `terms`.
-    fn present_count(&mut self, scope: &CostScope<'_>, nest: &CostNest<'_>, terms: &Formula) -> Formula {
-        let direct = nest.present_count();
+    fn nonempty_count(&mut self, scope: &CostScope<'_>, nest: &CostNest<'_>, terms: &Formula) -> Formula {
+        let direct = nest.nonempty_count();
         let complement = if direct.is_err() {
-            complement_count(scope, CostSymbolKind::Present, nest, CostNest::present_count)
+            complement_count(scope, CostSymbolKind::Present, nest, CostNest::nonempty_count)
         } else {
             None
         };
@@ -589,7 +590,8 @@ impl CostWalk<'_> {
             return complement;
         }
         let count = self.symbols.len();
-        let present = self.formula_or_symbol(scope, CostSymbolKind::Present, &[nest], direct, || nest.max_present());
+        let present =
+            self.formula_or_symbol(scope, CostSymbolKind::Present, &[nest], direct, || nest.max_nonempty_count());
         if self.symbols.len() > count {
             self.symbol_facts.push(difference(terms, &present));
         }
@@ -669,7 +671,7 @@ impl CostWalk<'_> {
                 }
                 _ => scope.contents.statement_content(var).map(|c| c.aspect("value")),
             };
-            return Some(self.symbol_for(&path, CostSymbolKind::Value, None, content));
+            return Some(self.find_or_add_symbol(&path, CostSymbolKind::Value, None, content));
         }
         None
     }

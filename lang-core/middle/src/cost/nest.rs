@@ -128,7 +128,7 @@ impl<'s> CostNest<'s> {
     }
 
     /// Returns the number of tuples of the free indices that have a term.
-    pub(super) fn present_count(&self) -> Result<Formula, UncountedReason> {
+    pub(super) fn nonempty_count(&self) -> Result<Formula, UncountedReason> {
         let mut pred = self.pred.clone();
         let free = self.indices.get(..self.free).unwrap_or_default();
         for bound in self.indices.iter().skip(self.free).rev() {
@@ -138,8 +138,8 @@ impl<'s> CostNest<'s> {
         self.facts.count(&indices, &pred)
     }
 
-    /// Returns an upper bound of [`Self::present_count`].
-    pub(super) fn max_present(&self) -> Option<Formula> {
+    /// Returns an upper bound of [`Self::nonempty_count`].
+    pub(super) fn max_nonempty_count(&self) -> Option<Formula> {
         let free = self.indices.get(..self.free).unwrap_or_default();
         self.facts.count(free, &Pred::truth()).ok()
     }

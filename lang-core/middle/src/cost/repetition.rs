@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::formula_max::max_over_index;
-use super::function::{CostScope, CostWalk, FunctionCost, StatementCost, element_count};
+use super::function::{CostAnalysis, CostScope, FunctionCost, StatementCost, element_count};
 use super::nest::{CostNest, reads_data};
 use super::symbol::{self, CostSymbol, CostSymbolKind, mentions_symbols};
 use super::{Amount, FormulaMax};
@@ -33,7 +33,7 @@ struct Repetitions<'s> {
     count: Formula,
 }
 
-impl CostWalk<'_> {
+impl CostAnalysis<'_> {
     pub(super) fn call_cost(&mut self, scope: &CostScope<'_>, stmt: &Statement) -> StatementCost {
         let Rhs::Call { callee, sizes, pred, args, batch, .. } = &stmt.rhs else { return StatementCost::default() };
         let path = scope.path.clone();
@@ -68,7 +68,7 @@ impl CostWalk<'_> {
         let called = LazyCell::new(|| scope.contents.batch_content(&form.0, &form.1));
         let mut own = |s: &CostSymbol| {
             let content = s.content.and_then(|c| Some(c.at_call(&passed)?.over_repetitions((*called)?)));
-            self.symbol_for(&inside(s), s.kind, None, content)
+            self.find_or_add_symbol(&inside(s), s.kind, None, content)
         };
         let symbols: Vec<Poly> = cost.symbols.iter().map(&mut own).collect();
         let by = |a: &Atom| match symbol::symbol_number(a) {
@@ -96,7 +96,7 @@ impl CostWalk<'_> {
 
     /// Returns the cost of a callee whose cost is unknown: symbols.
     fn unknown_callee_cost(&mut self, path: &[u32]) -> StatementCost {
-        let mut of = |kind| Formula::from(self.symbol_for(path, kind, None, None));
+        let mut of = |kind| Formula::from(self.find_or_add_symbol(path, kind, None, None));
         let (work, tests, iterations) =
             (of(CostSymbolKind::Work), of(CostSymbolKind::Tests), of(CostSymbolKind::Iterations));
         let amount = Amount { work, tests, iterations, carried: Formula::default() };
@@ -127,7 +127,7 @@ impl CostWalk<'_> {
             Ok(count) => count,
             Err(_) => {
                 let content = repeated().map(|c| c.aspect("trips"));
-                self.symbol_for(&path, CostSymbolKind::Trips, most(), content).into()
+                self.find_or_add_symbol(&path, CostSymbolKind::Trips, most(), content).into()
             }
         };
         // The outer indices receive other names, because the body has indices of its own.
@@ -215,7 +215,7 @@ impl CostWalk<'_> {
             (Some(all), Ok(more)) => all.add(&more),
             (_, more) => {
                 let most = times.max_total(of).and_then(|most| Some(most.add(&more.ok()?)));
-                self.symbol_for(path, kind, most, None).into()
+                self.find_or_add_symbol(path, kind, most, None).into()
             }
         };
         let nothing = || Ok(Formula::default());
@@ -236,7 +236,7 @@ impl CostWalk<'_> {
             most.restrict(&some)
         });
         if untold {
-            kept = Formula::from(self.symbol_for(path, CostSymbolKind::StoredBytes, None, None)).into();
+            kept = Formula::from(self.find_or_add_symbol(path, CostSymbolKind::StoredBytes, None, None)).into();
         }
         let mut untold = false;
         let mut one = |f: &Formula| {

@@ -1,4 +1,6 @@
-//! **Worst-case cost**: upper bounds of a cost in sizes alone, for any data.
+//! **Worst-case cost**: upper bounds of a cost in sizes alone, for any data. A cost formula may
+//! contain symbols, numbers that depend on data, such as the trip count of a `while` loop. So its
+//! value is unknown before a run. `iverson cost` and the editor's hovers then show the bound.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +11,8 @@ use lang_sizes::predicate::{Atom, FactContext, Poly, Pred};
 impl CostFormulas {
     /// Returns an upper bound of a formula of this cost for sizes that satisfy `known`. Each
     /// data-dependent number is replaced by its maximum or by zero, whichever yields more. `None`
-    /// if sizes alone do not determine a bound.
+    /// if a condition depends on data, or a number has no known maximum, or a product of two
+    /// numbers is added.
     #[must_use]
     pub fn upper_bound(&self, of: &Formula, known: &FactContext) -> Option<Formula> {
         let mut all = Formula::default();
@@ -55,8 +58,9 @@ impl CostFormulas {
     }
 }
 
-/// Returns an upper bound of a polynomial that is nowhere negative. It is the polynomial or 0 if
-/// its sign is known; otherwise its negative terms are dropped.
+/// Returns an upper bound of a polynomial; the bound itself is never negative. It is the polynomial
+/// or 0 if the sign is known. Otherwise the negative terms are dropped, because atoms are assumed
+/// to be non-negative.
 fn nonnegative_upper_bound(p: &Poly, known: &FactContext) -> Poly {
     if known.implies(&Pred::nonneg(p)) {
         return p.clone();

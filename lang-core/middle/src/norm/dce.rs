@@ -1,9 +1,9 @@
 //! **Dead-code elimination** on Tensor SSA. Removes the statements and checks that no output needs,
 //! prunes loops, and renumbers the rest. The conversion to Tensor SSA and the derivatives end with
-//! it; the session and the printer call it too.
+//! it. The session and `lang_source`, which prints derivatives, call it too.
 //!
-//! A check disappears with its last user: "A transformed program may omit a failure whose value is
-//! unused."
+//! A check disappears with its last user: "The transformed program may omit a failure whose value
+//! is not used" (the language reference).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -17,13 +17,14 @@ use lang_ir::ssa::{
 };
 use lang_sizes::predicate::{Atom, LocalId, Poly, Pred};
 
-/// Returns which statements and which checks the outputs need; with `inputs`, also all inputs. A
-/// loop is live only for the parts that are read.
+/// Returns which statements and which checks the outputs need. If `inputs` is true, all inputs are
+/// live too. A loop is live only for the parts that are read.
 pub(crate) fn live_statements(ssa: &SsaFunction, inputs: bool) -> (Vec<bool>, Vec<bool>) {
     live_for_outputs(ssa, &ssa.outputs, inputs, &mut BodyReads::default())
 }
 
-/// Returns the same for some of the outputs.
+/// Returns the same as [`live_statements`] for some of the outputs. `known` caches the inputs that
+/// loop bodies read.
 pub(crate) fn live_for_outputs(
     ssa: &SsaFunction,
     outputs: &[(TypeLeaf, StmtId)],
@@ -75,8 +76,8 @@ pub(crate) fn live_for_outputs(
 }
 
 /// Prunes each loop to the parts that are read. A part that the loop never changes is read from its
-/// initial value instead. Returns the checks that such a statement must then make itself, by its
-/// position.
+/// initial value instead. Returns the position of each such statement, with the checks that it must
+/// then make itself.
 fn prune_loops(ssa: &mut SsaFunction) -> Vec<(usize, Vec<RuntimeCheck>)> {
     let mut found: Vec<(Arc<SsaLoop>, BTreeSet<LoopResult>)> = Vec::new();
     for stmt in &ssa.stmts {
@@ -91,7 +92,8 @@ fn prune_loops(ssa: &mut SsaFunction) -> Vec<(usize, Vec<RuntimeCheck>)> {
     for (of, mut parts) in found {
         let unchanged = InvariantCarries::of_loop(&of);
         let changes = |part: &LoopResult| unchanged.initial_value(&of, *part, 0).is_none();
-        // If the whole loop disappears, its checks remain.
+        // If no part changes, the loop disappears, and its checks move to the readers. If they
+        // cannot move (`None`), the loop stays.
         let outside = if parts.iter().any(changes) { Some(Vec::new()) } else { unchanged.hoisted_checks(ssa, &of) };
         let (mut new, mut moved) = (of.clone(), BTreeMap::new());
         if outside.is_some() {
@@ -188,6 +190,7 @@ fn topological_order(ssa: &SsaFunction, live: &[bool]) -> Vec<usize> {
             stmt.rhs.for_each_operand(&mut add);
             for c in &stmt.needs {
                 if let Some(check) = ssa.checks.get(*c as usize) {
+                    check.dims.iter().for_each(|n| for_each_poly_read(n, &mut add));
                     [&check.guard, &check.cond].into_iter().for_each(|p| for_each_pred_read(p, &mut add));
                 }
             }

@@ -1,5 +1,5 @@
-//! The diagnostics of a program with one slip: one error, at most two, and a hint at the intended
-//! text.
+//! Tests of the diagnostics after one mistake (a slip). A slip replaces one text of a correct
+//! program. It must cause one error, at most two.
 
 use std::fmt::Write;
 
@@ -8,10 +8,11 @@ use expect_test::{Expect, expect};
 use super::{FILE, session};
 use lang_base::Diagnostic;
 
-/// The program in which the slips are made.
+/// The correct program, in which each slip replaces a text.
 const PROGRAM: &str = include_str!("../../../../examples/deconvolution.iv");
 
-/// Compares all errors of each slip: the only occurrence of a text, and its replacement.
+/// Compares all errors of each slip. A slip is a text that occurs once in [`PROGRAM`], and its
+/// replacement.
 #[track_caller]
 fn slips(slips: &[(&str, &str)], expected: Expect) {
     let mut out = String::new();
@@ -135,7 +136,7 @@ fn signs_and_words() {
                 39: E0217 `j` `j:` does not name an argument here
                   help: write an index after a binder such as `for` or `sum`: `sum j: e`
             (y[i] - z[i])**2
-                6: E0001 `**` `**` means nothing here
+                6: E0001 `**` `**` is not an operator
                   help: write a power with `^`
         "#]],
     );

@@ -1,5 +1,7 @@
 //! **Exact simplex method** without an objective: finds non-negative numbers for which some linear
-//! functions are non-negative too. It uses dictionaries and Bland's rule, which prevents cycles.
+//! functions are non-negative too. [`super::combine`] finds the multipliers of facts by it, and
+//! [`super::growth`] the powers of `t` along a ray. It uses dictionaries and Bland's rule, which
+//! prevents cycles.
 
 use super::packed::gcd;
 
@@ -53,7 +55,7 @@ fn pivot(lines: &mut [SimplexRow], columns: &mut [usize], at: usize, column: usi
         if k == 0 {
             continue;
         }
-        // Substitutes `z` from the row in `den'·y = … + k·z`.
+        // Replaces `z` in `den'·y = … + k·z` by its value from the pivot row.
         let common = gcd(k, line.den);
         let (k, by) = (k / common, line.den / common);
         other.den = other.den.checked_mul(by)?;

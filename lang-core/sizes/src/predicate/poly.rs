@@ -2,8 +2,9 @@
 //! the compiler analyses ("Types and sizes" in the language reference). Equal normal forms are
 //! equal sizes.
 //!
-//! A polynomial beyond the limits below becomes the single atom [`Atom::Overflow`]. All arithmetic
-//! on it overflows too, even its difference with itself, and the prover proves nothing about it.
+//! A polynomial beyond the limits below becomes the single atom [`Atom::Overflow`]. Arithmetic on
+//! it overflows too, even its difference with itself. Only its product with 0 and its power with
+//! exponent 0 are constants. The prover proves nothing about it.
 
 use std::cmp::Reverse;
 use std::sync::Arc;
@@ -23,12 +24,12 @@ pub const MAX_DEGREE: u32 = 16;
 /// The maximal number of terms.
 pub const MAX_TERMS: usize = 256;
 
-/// The maximal absolute value of a coefficient. Products of a coefficient and a 64-bit size, and
-/// sums of [`MAX_TERMS`] coefficients, then stay well inside `i128`.
+/// The maximal absolute value of a coefficient. Sums of [`MAX_TERMS`] coefficients then stay well
+/// inside `i128`. Products may not, so they are checked.
 pub const MAX_COEFFICIENT: i128 = 1 << 100;
 
-/// The maximal number of atoms inside an atom. Sharing could otherwise make a polynomial
-/// exponentially larger than its source text, and traversals of it unbounded.
+/// The maximal number of atoms inside an atom. Atoms share polynomials. Without a limit, traversals
+/// could visit exponentially more atoms than the source text contains.
 pub const MAX_NESTED_ATOMS: usize = 128;
 
 /// The maximal number of pairs of terms in a product. Nearly all larger products exceed
@@ -179,7 +180,7 @@ impl Poly {
         }
     }
 
-    /// Whether arithmetic on it overflowed.
+    /// Whether it is [`Atom::Overflow`], because it or an operand was beyond the limits.
     #[must_use]
     pub fn has_overflowed(&self) -> bool {
         matches!(&*self.terms, [(m, _)] if matches!(m.as_slice(), [(Atom::Overflow, _)]))
@@ -290,7 +291,7 @@ impl Poly {
             }
         }
         terms.sort_unstable();
-        // Equal neighbours are added: at most 2^12 coefficients below 2^100 stay inside `i128`.
+        // Equal neighbours are added. The sum of 2^12 coefficients of at most 2^100 fits in `i128`.
         terms.dedup_by(|next, kept| {
             let same = next.0 == kept.0;
             if same {
@@ -334,7 +335,7 @@ impl Poly {
                 Some(match rest.as_constant() {
                     Some(r) => out.add_constant(floor_div(r, b)),
                     None => {
-                        // The constant part of the rest is reduced into 0..|b|.
+                        // The constant part of the rest is replaced by its remainder by b.
                         let c = rest.constant_part();
                         let whole = floor_div(c, b);
                         let rest = rest.add_constant(-whole * b);
@@ -470,8 +471,9 @@ impl Poly {
         sum
     }
 
-    /// Evaluates it. `f` returns the values of atoms that are not compound. The result is `None` if
-    /// an atom has no value, on overflow of `i64`, and on division by zero.
+    /// Evaluates it. `f` returns the values of atoms other than quotients, remainders, minima and
+    /// maxima. The result is `None` if an atom has no value, on overflow of `i64`, and on division
+    /// by zero.
     pub fn eval(&self, f: &mut impl FnMut(&Atom) -> Option<i64>) -> Option<i64> {
         let mut sum: i128 = 0;
         for (m, c) in self.terms() {
@@ -541,7 +543,7 @@ impl Atom {
         }
     }
 
-    /// Returns its value, from the values of atoms that are not compound.
+    /// Returns its value. `f` returns the values of atoms as for [`Poly::eval`].
     pub(super) fn value(&self, f: &mut dyn FnMut(&Self) -> Option<i64>) -> Option<i64> {
         self.eval(&mut |a: &Self| f(a))
     }
@@ -614,7 +616,8 @@ pub fn floor_div(a: i128, b: i128) -> i128 {
 }
 
 /// Prints it as a user writes it: `n + m - 1`. Positive terms come first, those of higher degree
-/// before others, and the constant last, so that a leading minus sign is rare.
+/// before others, and the constant last. A constant that is the only positive term comes first, as
+/// in `1 - n`, so that a leading minus sign is rare.
 impl std::fmt::Display for Poly {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let mut terms: Vec<_> = self.terms.iter().collect();

@@ -1,10 +1,11 @@
-//! **Predicates** over indices and sizes: ATL's `p` (Fig. 3), as the forms of the compiler contain
-//! them.
+//! **Predicates** over indices and sizes: ATL's `p` (Fig. 3). They guard the terms of the core
+//! calculus, of Tensor SSA and of cost formulas, and state facts and run-time checks. The prover
+//! decides whether facts imply them.
 //!
 //! Comparisons are of polynomials with 0, so equal ones have equal representations. A conjunction
 //! is flat, sorted and without repetition. Data that are known only at run time (an element of an
-//! array of truth values, a member of a relation) are opaque atoms with indices. The constructors
-//! push negation inwards.
+//! array of truth values, a member of a relation) are opaque atoms with indices. Negation has
+//! no node: [`Pred::negated`] pushes it to the leaves.
 
 use std::fmt;
 use std::ops::Range;
@@ -17,7 +18,7 @@ use lang_base::{Name, check_cancelled};
 #[cfg(test)]
 mod tests;
 
-/// The first local of the bound variables of existentials. No form has so many variables of its
+/// The first local of the bound variables of existentials. No function has so many variables of its
 /// own.
 const FIRST_BOUND: u32 = 1 << 23;
 
@@ -42,9 +43,9 @@ pub enum Pred {
     Ne(Poly),
     /// An element of an array of truth values has this value: the array and its indices.
     Element(LocalId, Name, Arc<[Poly]>, bool),
-    /// Whether the index tuple is a member of the relation.
+    /// The index tuple is a member of the relation, or is not if the flag is false.
     Member(LocalId, Name, Arc<[Poly]>, bool),
-    /// Whether some index below an extent satisfies the predicate.
+    /// Some index below its extent satisfies the predicate, or none does if the flag is false.
     Exists(Index, Arc<Pred>, bool),
 }
 
@@ -221,7 +222,7 @@ impl Pred {
     }
 
     /// Whether its negation is among these predicates, which must be sorted. An overflowed
-    /// predicate proves nothing, so it counts as not denied.
+    /// predicate proves nothing, so it counts as not negated.
     fn is_negated_in(&self, among: &[Self]) -> bool {
         among.len() > 1 && among.binary_search(&self.negated()).is_ok() && !self.has_overflowed()
     }
@@ -232,8 +233,8 @@ impl Pred {
         Self::all([self.clone(), other.clone()])
     }
 
-    /// Returns the predicate that it holds for some index. If an equation determines the index, its
-    /// value is substituted.
+    /// Returns the predicate that `body` holds for some value of the index. If an equation
+    /// determines the index, its value is substituted.
     #[must_use]
     pub fn exists(index: &Index, body: &Self) -> Self {
         check_cancelled();
@@ -258,7 +259,8 @@ impl Pred {
     }
 
     /// Returns an existential whose variable is numbered by the nesting depth of existentials in
-    /// its body. So it clashes with no variable of a form, and equal existentials are equal.
+    /// its body. So it clashes with no variable of a function, and existentials that differ only in
+    /// the number of their variable become equal.
     fn canonical_exists(index: &Index, body: &Self) -> Self {
         let own = Index { local: LocalId(FIRST_BOUND + body.depth()), ..index.clone() };
         if own == *index {
@@ -268,8 +270,8 @@ impl Pred {
         Self::Exists(own, Arc::new(body), true)
     }
 
-    /// Returns an existential with a variable that cannot occur in its body, because substitution
-    /// into the body may add existentials.
+    /// Renames the variable of an existential to one that occurs nowhere else in its body, because
+    /// a replacement in the body may add existentials, whose variables would clash.
     fn open_exists(index: &Index, body: &Self) -> (Index, Self) {
         let mut open = OPENED_LOCALS.start;
         let mut above = |a: &Atom| match a {
@@ -356,7 +358,8 @@ impl Pred {
         }
     }
 
-    /// Replaces every opaque atom by the predicate that it holds; `None` keeps the atom.
+    /// Replaces every opaque atom by a predicate that holds if and only if the atom does; `None`
+    /// keeps the atom.
     #[must_use]
     pub fn replace_opaque(&self, f: &dyn Fn(OpaqueAtom<'_>) -> Option<Self>) -> Self {
         let sign = |p: Self, holds: bool| if holds { p } else { p.negated() };

@@ -144,7 +144,7 @@ fn several_slips_are_told_apart() {
                 (match e (a 1) (b 2) (c 3))
               E0001 «->»: expected `:`, found `->`
                   help: write `:` instead of `->`
-              E0001 «=>»: `=>` means nothing here
+              E0001 «=>»: `=>` is not an operator
                   help: write `:` instead of `=>`; greater or equal is `>=`
             f(@, 1 +)
                 (call f ERROR ERROR)
@@ -259,7 +259,7 @@ fn lets() {
                   help: write `in` and the result after the last `let`
             let x := 1 in x
                 (let (x 1) x)
-              E0001 «:=»: `:=` means nothing here
+              E0001 «:=»: `:=` is not an operator
                   help: bind a name with `=`, as in `let x = 1`
             let = 3 in x
                 (let (ERROR 3) x)
@@ -325,7 +325,7 @@ fn choices() {
                   help: write a conditional as `if c then a else b`
             if a then b elif c then d else e
                 ERROR
-              E0001 «elif»: `elif` means nothing here
+              E0001 «elif»: `elif` is not a keyword
                   help: write `else if`
             if a then b else
                 ERROR
@@ -440,7 +440,7 @@ fn binders_and_functions() {
                   help: write a function as `\x: e`
             \x => x
                 (fn (x) x)
-              E0001 «=>»: `=>` means nothing here
+              E0001 «=>»: `=>` is not an operator
                   help: write `:` instead of `=>`; greater or equal is `>=`
             \def: 3
                 ERROR
@@ -452,7 +452,7 @@ fn binders_and_functions() {
                   help: bind the array first: `let [k] xs = …`
             lambda x: x
                 ERROR
-              E0001 «lambda»: `lambda` means nothing here
+              E0001 «lambda»: `lambda` is not a keyword
                   help: write a function as `\x: e`
             fold a = 0 while c: d
                 ERROR
@@ -502,31 +502,31 @@ fn operators_of_other_languages() {
         expect![[r#"
             2 ** 3
                 (2 ^ 3)
-              E0001 «**»: `**` means nothing here
+              E0001 «**»: `**` is not an operator
                   help: write a power with `^`
             x <> y
                 (x != y)
-              E0001 «<>»: `<>` means nothing here
+              E0001 «<>»: `<>` is not an operator
                   help: write `!=` for inequality
             x /= y
                 ERROR
-              E0001 «/=»: `/=` means nothing here
+              E0001 «/=»: `/=` is not an operator
                   help: write `!=` for inequality
             x =< y
                 (x <= y)
-              E0001 «=<»: `=<` means nothing here
+              E0001 «=<»: `=<` is not an operator
                   help: write `<=` for less or equal
             a and b
                 ERROR
-              E0001 «and»: `and` means nothing here
+              E0001 «and»: `and` is not a keyword
                   help: write `&&` for logical and
             a or b
                 ERROR
-              E0001 «or»: `or` means nothing here
+              E0001 «or»: `or` is not a keyword
                   help: write `||` for logical or
             not a
                 ERROR
-              E0001 «not»: `not` means nothing here
+              E0001 «not»: `not` is not a keyword
                   help: write `!` for logical not
             a & b
                 (a && b)
@@ -534,7 +534,7 @@ fn operators_of_other_languages() {
                   help: write `&&` for logical and, `bit_and` for bitwise and
             x mod 2
                 ERROR
-              E0001 «mod»: `mod` means nothing here
+              E0001 «mod»: `mod` is not a keyword
                   help: write `%` for the remainder
             x += 1
                 ERROR
@@ -550,8 +550,8 @@ fn operators_of_other_languages() {
                   help: the language has no prefix `+`
             return x
                 ERROR
-              E0001 «return»: `return` means nothing here
-                  help: a body is an expression: leave `return` out
+              E0001 «return»: `return` is not a keyword
+                  help: a body is an expression: remove `return`
             x; y
                 ERROR
               E0001 «;»: expected an operator or the end of the input, found `;`
@@ -566,11 +566,11 @@ fn operators_of_other_languages() {
                   help: write a field as `x: e`
             x.99999999999
                 (x.0)
-              E0001 «99999999999»: the tuple position is too large
-                  help: the first position of a tuple is 0
+              E0001 «99999999999»: the component number is too large
+                  help: the components of a tuple are counted from 0
             (a,)
                 (paren a)
-              E0001 «(a,)»: a tuple cannot have exactly one element
+              E0001 «(a,)»: a tuple cannot have exactly one component
                   help: remove the comma
             2 = 3
                 ERROR

@@ -40,11 +40,11 @@ fn malformed_types() {
                   help: enclose the arguments of a type in parentheses, as in `Tree(f64)`
             let x: (a: f64) = 3
                 (let x:f64 3)
-              E0001 «(a: f64)»: a tuple type cannot name its elements
+              E0001 «(a: f64)»: a tuple type cannot name its components
                   help: write a record type as `{x: f64}`; write `->` after the parameters of a function type
             let x: (f64,) = 3
                 (let x:f64 3)
-              E0001 «(f64,)»: a tuple cannot have exactly one element
+              E0001 «(f64,)»: a tuple cannot have exactly one component
                   help: remove the comma
             let x: []f64 = 3
                 (let x:ERROR 3)
@@ -76,37 +76,37 @@ fn repeated_names() {
         expect![[r#"
             def f(x: f64, x: f64) -> f64 = x
                 (def f ((x f64) (x f64)) f64 x)
-              E0012 «x»: `x` is a parameter twice
+              E0012 «x»: duplicate parameter `x`
                   at «x»: first occurrence
             def f(x: f64) = \a, a: let (b, b) = x in for i, i, _, _: {c: 1, c: 2}
                 (def f ((x f64)) _ (fn (a a) (let ((tuple b b) x) (for i i _ _ (record c:1 c:2)))))
-              E0012 «a»: `a` is bound twice
+              E0012 «a»: duplicate variable `a`
                   at «a»: first occurrence
-              E0012 «b»: `b` is bound twice
+              E0012 «b»: duplicate variable `b`
                   at «b»: first occurrence
-              E0012 «i»: `i` is an index variable twice
+              E0012 «i»: duplicate index variable `i`
                   at «i»: first occurrence
-              E0012 «c»: `c` is a field twice
+              E0012 «c»: duplicate field `c`
                   at «c»: first occurrence
             def f(x: f64) = match x { {a, a}: 1, (None, None): 2 }
                 (def f ((x f64)) _ (match x ((record a a) 1) ((tuple None None) 2)))
-              E0012 «a»: `a` is a field twice
+              E0012 «a»: duplicate field `a`
                   at «a»: first occurrence
             type T(a, a) = A | A
                 (type (T a a) (sum (A) (A)))
-              E0012 «a»: `a` is a type parameter twice
+              E0012 «a»: duplicate type parameter `a`
                   at «a»: first occurrence
-              E0012 «A»: `A` is a constructor twice
+              E0012 «A»: duplicate constructor `A`
                   at «A»: first occurrence
             derivative f(x; x) = 1
                 (derivative f (x) (x) 1)
-              E0012 «x»: `x` is a parameter twice
+              E0012 «x»: duplicate parameter `x`
                   at «x»: first occurrence
             let [k, k] {a: (b, c), b} = 1
                 (let [k k](record a:(tuple b c) b) 1)
-              E0012 «k»: `k` is bound twice
+              E0012 «k»: duplicate variable `k`
                   at «k»: first occurrence
-              E0012 «b»: `b` is bound twice
+              E0012 «b»: duplicate variable `b`
                   at «b»: first occurrence
         "#]],
     );
@@ -141,7 +141,7 @@ fn malformed_definitions() {
             def f() =
                 (def f () _ ERROR)
               E0001 the end: the definition has no body
-                  help: write the body after the `=`; indent a line that begins with `let`, because in column 0 `let` begins an item
+                  help: write the body after the `=`; indent a line that begins with `let`, because a `let` in the first column begins an item
             def f() = 1
             x + 1
                 (def f () _ ERROR)

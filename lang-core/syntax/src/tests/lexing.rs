@@ -3,7 +3,7 @@
 use expect_test::{Expect, expect};
 
 use super::render_diagnostics;
-use crate::lexer::{MAX_TEXT_BYTES, Token, lex};
+use crate::lexer::{MAX_DIAGNOSTICS, MAX_TEXT_BYTES, Token, lex};
 use crate::token::{Sym, Word};
 use lang_base::Code;
 
@@ -20,6 +20,7 @@ fn check(lines: &[&str], expected: Expect) {
     expected.assert_eq(&out);
 }
 
+/// Returns the text of a token. A `!` follows a keyword.
 fn token_text(token: &Token) -> String {
     match token {
         Token::Int(value) => value.to_string(),
@@ -136,17 +137,17 @@ fn numbers_gone_wrong() {
                 9223372036854775807
             9223372036854775808
                 0
-              E0004 «9223372036854775808»: the number is too large for i64
+              E0004 «9223372036854775808»: the number is too large for `i64`
                   help: the maximum is 9223372036854775807; write a real number with a decimal point or an exponent
             -9223372036854775808
                 -  9223372036854775808
             99999999999999999999999
                 0
-              E0004 «99999999999999999999999»: the number is too large for i64
+              E0004 «99999999999999999999999»: the number is too large for `i64`
                   help: the maximum is 9223372036854775807; write a real number with a decimal point or an exponent
             1e999
                 inf
-              E0004 «1e999»: the number is too large for f64
+              E0004 «1e999»: the number is too large for `f64`
                   help: write infinity as `inf`
         "#]],
     );
@@ -246,6 +247,15 @@ fn words_and_symbols_read_back() {
         assert_eq!(Sym::from_text(sym.text()), Some(*sym));
         assert_eq!(lex(sym.text()).tokens[0].token, Token::Sym(*sym));
     }
+}
+
+/// The fix of a `#` comment belongs to its own diagnostic, which is dropped beyond the limit.
+#[test]
+fn diagnostics_beyond_the_limit_leave_the_last_one_alone() {
+    let lexed = lex(&format!("{}# one\n# two\n", "$ ".repeat(MAX_DIAGNOSTICS)));
+    assert_eq!(lexed.diagnostics.len(), MAX_DIAGNOSTICS);
+    assert!(lexed.diagnostics.iter().all(|d| d.fixes.is_empty()));
+    assert_eq!(lex("# one").diagnostics[0].fixes.len(), 1);
 }
 
 #[test]

@@ -1,7 +1,10 @@
-//! **`plot`**: `plot(x, y, "points: label", …, title: "text")`.
+//! **Type checking of `plot`**: `plot(x, y, "points: label", …, title: "text")`.
+//!
+//! The checker of special forms calls `infer_plot` with the arguments. The result is a
+//! [`TypedForm::Plot`] node, which the interpreter turns into a figure.
 //!
 //! The arguments are groups of data, each ended by a text with the kind of mark, and named options.
-//! Without a text, the types decide the kind.
+//! Without a text, the type of the group's first value decides the kind.
 
 use std::sync::Arc;
 
@@ -29,7 +32,8 @@ struct WrittenPlotGroup {
 impl TypeChecker<'_> {
     pub(super) fn infer_plot(&mut self, args: &[CallArg], span: Span) -> TypedId {
         let groups = self.written_groups(args);
-        // If effects are not allowed here, that was reported, and types may be unknown.
+        // If effects are not allowed here, the caller has reported it. Types may then be unknown,
+        // so the plot is not checked.
         if !self.allows_effects {
             args.iter().for_each(|a| {
                 self.infer(a.value, None);
@@ -88,7 +92,7 @@ impl TypeChecker<'_> {
         groups
     }
 
-    /// Returns the name of the data in the text, if it is a name or a field; else an empty name.
+    /// Returns the data as written, if it is a name or a field of one; else an empty name.
     fn data_name(&self, e: ExprId) -> Name {
         match &self.tree.exprs[e].kind {
             Expr::Name(name) => name.clone(),

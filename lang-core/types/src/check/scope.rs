@@ -1,9 +1,10 @@
 //! **Scopes, facts and obligations.** The tree of scopes of an item and the facts that hold in
 //! each. Obligations are the questions that `finish` decides when all metavariables are solved.
 //!
-//! A scope is a region that may run several times or never. It is a branch, the operand of a
-//! bracket, or the body of a binder, fold, loop or lambda. Each fact opens a scope of its own for
-//! the code after it, so it says nothing of code that was evaluated before it held.
+//! A scope is a region that may run several times or never. It is a branch, a factor guarded by a
+//! bracket, operands of `&&` or `||`, or the body of a binder, fold, loop or lambda. Each fact
+//! opens a scope of its own for the code after it, because it need not hold for code that ran
+//! before.
 
 use super::super::tree::{SizeCheck, SizeConstraint, TypedId};
 use super::super::ty::Type;
@@ -17,7 +18,8 @@ pub(super) enum ScopeKind {
     Item,
     /// The body of a `for`, a reduction, a fold or a loop.
     Binder,
-    /// A branch, an arm, a guarded factor, or the right operand of `&&`.
+    /// A branch, an arm, a guarded factor, the operands of `&&` or `||`, or an operand after the
+    /// second in a chained comparison.
     Branch,
     /// The body of a lambda.
     Lambda,
@@ -134,7 +136,7 @@ pub(super) enum Obligation {
     Slice { node: TypedId, update: Option<usize>, position: usize, from: Poly, to: Poly, extent: Poly, span: Span },
     /// A constraint on a size; the node checks it at run time if it is not proved.
     Size { node: TypedId, check: SizeCheck, code: Code },
-    /// A bound: the extent is not too large and, if it is an array's (`array`), not negative.
+    /// A bound: the extent is not too large and, if it is an array's (`is_array`), not negative.
     Extent { extent: Poly, is_array: bool, span: Span },
     /// Equality of the extents of two axes that one bare index subscripts.
     EqualExtents { index: LocalId, span: Span, first: Poly, second: Poly },
@@ -156,7 +158,8 @@ impl Obligation {
     }
 }
 
-/// The type of a value that leaves a scope; `first..=last` are the indices of the scopes left.
+/// The type of a value that leaves a scope. `finish` checks that no local of the scopes left, which
+/// have the indices `first..=last`, occurs in it.
 pub(super) struct ScopeExit {
     pub(super) ty: Type,
     pub(super) first: usize,

@@ -17,7 +17,8 @@ use lang_syntax::ast::{Expr, ExprId};
 
 /// The type required of each branch.
 pub(super) struct TailContext {
-    /// The type of the whole as written.
+    /// The type of the whole as written, with metavariables for the extents that the value cannot
+    /// reveal.
     pub(super) ty: Type,
     /// Its extents `?k`, and their axes.
     opened_extents: Vec<OpenedExtent>,

@@ -196,11 +196,11 @@ fn arguments_by_name() {
     check(
         "def f(x: f64, y: f64) -> f64 = x * y\ndo grad(f, w$0",
         &expect![[r#"
-        wrt (Argument) the parameters to differentiate by => "wrt: "
-        zip_with (Function) 
-        while (Keyword) 
-        with (Keyword) 
-    "#]],
+            wrt (Argument) the parameters to differentiate with respect to => "wrt: "
+            zip_with (Function) 
+            while (Keyword) 
+            with (Keyword) 
+        "#]],
     );
     check(
         "def f(x: f64, y: f64) -> f64 = x * y\ndo grad(f, wrt: $0",

@@ -189,7 +189,13 @@ fn each_type_of_a_tuple_is_declared_once() {
 type B = {b: f64}
 def f(x: (A, B, A)) -> f64 = let (p, q, r) = $0x in p.a + q.b + r.a
 ",
-        &expect![[""]],
+        &expect![[r#"
+            definition: 3:7 x
+            type: 1:6 A; 2:6 B
+            rules: nothing
+            references: 3:7 x; 3:46 x
+            written: 3:7
+        "#]],
     );
 }
 

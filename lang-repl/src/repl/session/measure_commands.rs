@@ -59,7 +59,7 @@ impl ReplSession {
             self.engine.compute_required(&ready)?;
             let silent = std::mem::replace(&mut self.engine.suppress_output, true);
             let counting = std::mem::replace(&mut self.engine.count_runs, false);
-            // An expression that is evaluated repeatedly is cheap, so no confirmation is needed.
+            // With a budget, each evaluation of an expensive expression would ask for confirmation.
             let budget = self.engine.budget.take();
             let times = self.measure_runs(&ready);
             self.engine.suppress_output = silent;
@@ -84,7 +84,8 @@ impl ReplSession {
     fn measure_runs(&mut self, ready: &ReadyExpression) -> Result<Vec<Duration>, Vec<Problem>> {
         let begin = Instant::now();
         let mut times = Vec::new();
-        // The first evaluation warms up for the others. It counts only if it is the only one.
+        // The first evaluation warms up for the others. It counts only if it takes at least half of
+        // the duration.
         let mut first = None;
         while times.is_empty() || (begin.elapsed() < BENCH_DURATION && times.len() < MAX_MEASUREMENTS) {
             let start = Instant::now();

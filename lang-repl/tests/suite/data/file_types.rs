@@ -263,6 +263,10 @@ fn arguments_from_files_that_do_not_fit() {
             $ iverson run mean.iv x=@quote.csv --format json
             {"error": [{"file": "quote.csv", "severity": "error", "code": "E0603", "message": "`quote.csv`: the quote in line 2 is not closed", "line": 1, "column": 1, "endLine": 1, "endColumn": 1, "help": "the program has `main(x: [n]f64) -> f64`"}]}
             --- status 2
+            $ iverson run mean.iv x=@cr.csv --format short
+            --- stderr
+            error[E0603]: `cr.csv`: line 4 has 1 cell, but the first line has 2
+            --- status 2
             $ iverson run people.iv p=@matrix.csv
             --- stderr
             [E0600] Error: argument `p` from `matrix.csv` has no header, so its columns have no names
@@ -584,7 +588,7 @@ fn loads_that_fail() {
                │                   ───┬───
                │                      ╰───── here
                │
-               │ Help: use .npy, .npz, .csv, .json or .png; a .txt table can be written, not read
+               │ Help: use .npy, .npz, .csv, .json or .png; text tables (.txt) can only be written
             ───╯
             --- status 1
             $ iverson run folder.iv

@@ -250,7 +250,7 @@ fn saves() {
         ───╯
         $ iverson run npy.iv
         --- stderr
-        [E0605] Error: `x.npy`: a .npy file holds a number or an array of numbers
+        [E0605] Error: `x.npy`: a .npy file must contain a number or an array of numbers
            ╭─[ npy.iv:1:9 ]
            │
          1 │ do save({x: [1]}, "x.npy")
@@ -263,7 +263,7 @@ fn saves() {
         $ iverson run npz.iv
         $ iverson run one.iv
         --- stderr
-        [E0605] Error: `x.npz`: a .npz file holds a record or tuple of arrays of numbers
+        [E0605] Error: `x.npz`: a .npz file must contain a record or tuple of arrays of numbers
            ╭─[ one.iv:1:9 ]
            │
          1 │ do save([1], "x.npz")
@@ -287,7 +287,7 @@ fn saves() {
         --- status 1
         $ iverson run png.iv
         --- stderr
-        [E0605] Error: `x.png`: a .png file holds an image
+        [E0605] Error: `x.png`: a .png file must contain an image
            ╭─[ png.iv:1:9 ]
            │
          1 │ do save([1.0], "x.png")
@@ -318,7 +318,7 @@ fn saves() {
            │                ───┬───
            │                   ╰───── here
            │
-           │ Help: use .npy, .npz, .csv, .json or .png; a .txt table can be written, not read
+           │ Help: use .npy, .npz, .csv, .json or .png; text tables (.txt) can only be written
         ───╯
         --- status 1
         $ iverson run lost.iv

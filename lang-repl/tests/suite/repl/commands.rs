@@ -154,7 +154,7 @@ for i < 1000000: 1.0
               progress  auto     progress bar for long computations
               threads   auto     number of threads; auto is one per core
               threshold 1000     number of elements above which the middle of an array is omitted
-              time      off      print the time of checking and of running
+              time      off      print the times of checking and running
               width     auto     line width in characters; auto is the width of the terminal
               nan       ignore   stop an evaluation that produces NaN, or ignore it
               values: stop or ignore
@@ -282,7 +282,7 @@ grad(sq)(1.0)
                │                 ──────┬──────
                │                       ╰──────── here
                │
-               │ Help: use .npy, .npz, .csv, .json or .png; a .txt table can be written, not read
+               │ Help: use .npy, .npz, .csv, .json or .png; text tables (.txt) can only be written
             ───╯
             f64 = 3.0
             saved sub/saved.iv, sub/saved-kept.npy

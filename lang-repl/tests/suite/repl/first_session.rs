@@ -175,10 +175,10 @@ v[i + 1]
         expect![[r#"
             [E0600] Error: `5` is not a value of `width`; use 20 to 1000 or auto
             [E0600] Error: `5000` is not a value of `width`; use 20 to 1000 or auto
-            [E0600] Error: `99` is not a value of `digits`; use 1 to 17 or usual or all
-            [E0600] Error: `:r` may be :reload or :reset
-            [E0600] Error: `:re` may be :reload or :reset
-            `:s` may be :save or :ssa or :set
+            [E0600] Error: `99` is not a value of `digits`; use 1 to 17, usual or all
+            [E0600] Error: `:r` is ambiguous: :reload, :reset
+            [E0600] Error: `:re` is ambiguous: :reload, :reset
+            `:s` is ambiguous: :save, :ssa, :set
             i64
             [E0100] Error: `np` is not defined
                ╭─[ repl:1:1 ]

@@ -57,7 +57,7 @@ fn commands_and_empty_lines_end_what_is_unfinished() {
                │                       ┬
                │                       ╰── here
                │
-               │ Help: write the body after the `=`; indent a line that begins with `let`, because in column 0 `let` begins an item
+               │ Help: write the body after the `=`; indent a line that begins with `let`, because a `let` in the first column begins an item
             ───╯
             i64
             i64

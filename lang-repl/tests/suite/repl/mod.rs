@@ -480,7 +480,7 @@ import \"./nowhere.iv\" as n
             ───╯
             loaded bad.iv, without `no`, because of errors
             f64 = 1.0
-            [E0009] Error: text outside every item
+            [E0009] Error: text outside all items
                ╭─[ junk.iv:1:1 ]
                │
              1 │ 1 + 1
@@ -526,7 +526,7 @@ fn help_lists_the_commands() {
               ?NAME                 documentation of a name: signature, text, example, rules; ??NAME adds its source and adjoint
               :type EXPR            the type of an expression, without evaluating it
               :cost EXPR            the work, tests and iterations of one evaluation, or the formulas of a definition
-              :time EXPR            the value, and the time of checking and of running
+              :time EXPR            the value, and the times of checking and running
               :bench EXPR           the time of an evaluation: median and spread of many runs
               :grad EXPR            the value of an expression and its gradient
               :adjoint NAME         the adjoint of a definition, as Iverson source: the cotangents of its arguments
@@ -545,8 +545,8 @@ fn help_lists_the_commands() {
               :help [COMMAND]       this list, or details of one command
               :quit                 leave the session; Ctrl-D does too
             :load FILE: load the definitions of a file and run its `let` and `do` items
-            Replaces definitions of the same names. A file with errors changes nothing; a file whose
-            `do` fails stays loaded.
+            Replaces definitions of the same names. Omits definitions with errors and their users. A
+            file whose `do` fails stays loaded.
               :load examples/deconvolution.iv
             unknown command :laod; did you mean :load?
         "#]],

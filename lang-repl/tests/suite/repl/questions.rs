@@ -218,7 +218,7 @@ def few(x: [
                 do (pi, -inf, nan == nan)
 
                 (3.141592653589793, -inf, false)
-            [E0309] Error: an unknown extent `?k` is allowed only in a result
+            [E0309] Error: an extent `?k` is allowed only in a result or in the type of a `let`
                ╭─[ repl:2:4 ]
                │
              2 │   ?k]f64) -> i64 = 1

@@ -1,4 +1,4 @@
-//! Tests of printed values.
+//! Tests of printed values, the settings and options that change them, and plots.
 
 use expect_test::expect;
 
@@ -164,9 +164,9 @@ set digits 3
                 0                      20
             [30]f64 = [0.0, 1.0, 1.41421, …, 5.19615, 5.2915, 5.38516]
               digits    usual    significant digits of reals; all also prints arrays in full
-              values: 1 to 17 or usual or all
-            [E0600] Error: `0` is not a value of `digits`; use 1 to 17 or usual or all
-            [E0600] Error: `many` is not a value of `digits`; use 1 to 17 or usual or all
+              values: 1 to 17, usual or all
+            [E0600] Error: `0` is not a value of `digits`; use 1 to 17, usual or all
+            [E0600] Error: `many` is not a value of `digits`; use 1 to 17, usual or all
             [E0600] Error: `0` is not a value of `width`; use 20 to 1000 or auto
             [E0600] Error: `-3` is not a value of `width`; use 20 to 1000 or auto
             [E0600] Error: `few` is not a value of `threshold`; use N

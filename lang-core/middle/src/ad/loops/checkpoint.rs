@@ -1,6 +1,6 @@
-//! **Checkpointing** of loops (Griewank and Walther, ch. 12), of one level. The forward pass of
+//! **One-level checkpointing** of loops (Griewank and Walther, chapter 12). The forward pass of
 //! such a loop keeps every k-th state and nothing else. The adjoint of a loop in `super` calls
-//! [`Differentiator::segments`] and [`Differentiator::backward_segments`].
+//! [`Differentiator::segments`] and [`Differentiator::build_segmented_reverse`].
 //!
 //! The reverse is a loop over segments of k iterations, from the last to the first. For each
 //! segment it runs the primal again from the kept state, now keeping the values that the reverse
@@ -65,7 +65,7 @@ impl CheckpointSegments {
 }
 
 /// The reverse loop over segments.
-pub(super) struct SegmentedReverse {
+pub(super) struct ReverseLoop {
     pub(super) reverse_loop: Arc<SsaLoop>,
     /// The results of the loop that hold the cotangents, in the order of `wrt`. A carried cotangent
     /// is a result after the last segment.
@@ -122,7 +122,7 @@ impl Differentiator<'_> {
     /// Builds the loop over segments from `bodies`, the bodies of the loops without checkpoints,
     /// and `initial`, the initial values of the reverse. `wrt` lists the inputs that have
     /// cotangents.
-    pub(super) fn backward_segments(
+    pub(super) fn build_segmented_reverse(
         &mut self,
         of: &Arc<SsaLoop>,
         segments: &CheckpointSegments,
@@ -130,7 +130,7 @@ impl Differentiator<'_> {
         initial: &ReverseInitialValues,
         wrt: &[u32],
         needs: &[u32],
-    ) -> Option<SegmentedReverse> {
+    ) -> Option<ReverseLoop> {
         self.hits.count("reverse loop over segments");
         let batch = of.batch.len();
         let outer: Vec<Poly> = (0..batch).map(|k| statement_index(k, &Poly::default()).value()).collect();
@@ -238,7 +238,7 @@ impl Differentiator<'_> {
         };
         let (outer_loop, moved) = loop_pruning::prune_loop(&outer_loop, &results.iter().copied().collect());
         let results = results.iter().map(|p| moved.get(p).copied()).collect::<Option<Vec<LoopResult>>>()?;
-        Some(SegmentedReverse { reverse_loop: Arc::new(outer_loop), cotangent_results: results })
+        Some(ReverseLoop { reverse_loop: Arc::new(outer_loop), cotangent_results: results })
     }
 
     /// Adds the kept states as results of the loop, and returns them by carried input.

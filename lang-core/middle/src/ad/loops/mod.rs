@@ -19,7 +19,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use self::activity::LoopActivity;
-use self::checkpoint::SegmentedReverse;
+use self::checkpoint::ReverseLoop;
 use self::partition::{PartitionedBodies, ReverseInput};
 pub(in crate::ad) use self::store_on_kill::RestoringLoop;
 use super::adjoint::{CotangentTerm, active_statements};
@@ -265,10 +265,10 @@ impl Differentiator<'_> {
         let ends = self.reverse_initial_values(of, &plan, &sums, &wrt)?;
         let segments = self.segments(of, needs);
         let batch = of.batch.len();
-        let (SegmentedReverse { reverse_loop: backward, cotangent_results: parts }, (trips, extent)) = match &segments {
+        let (ReverseLoop { reverse_loop: backward, cotangent_results: parts }, (trips, extent)) = match &segments {
             Some(segments) => {
                 let known = self.trip_count(of, needs)?;
-                (self.backward_segments(of, segments, &made, &ends, &wrt, needs)?, known)
+                (self.build_segmented_reverse(of, segments, &made, &ends, &wrt, needs)?, known)
             }
             None => {
                 // The primal loop itself outputs the kept values.
@@ -282,7 +282,7 @@ impl Differentiator<'_> {
                     input.map_or(LoopResult::PerIteration(place), LoopResult::Final)
                 };
                 let parts = (0..).take(wrt.len()).map(end).collect();
-                (SegmentedReverse { reverse_loop: of, cotangent_results: parts }, known)
+                (ReverseLoop { reverse_loop: of, cotangent_results: parts }, known)
             }
         };
         let runs =

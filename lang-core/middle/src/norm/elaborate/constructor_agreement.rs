@@ -1,6 +1,6 @@
 //! **Derivatives of sum types.** A tangent or cotangent must have the constructors of the value
-//! that it belongs to. These functions compute that condition and check it; the derivative fails if
-//! it does not hold.
+//! that it belongs to. These functions compute that condition and add a run-time check to the
+//! result of a derivative operator. [`super::derive`] calls them.
 
 use std::sync::Arc;
 
@@ -12,12 +12,12 @@ use lang_sizes::predicate::{Atom, Index, Poly, Pred};
 use lang_types::tree::TypedId;
 
 impl Elaborator<'_> {
-    /// Returns the failure of a tangent with another constructor.
+    /// Returns the failure to report if constructors differ.
     pub(super) fn constructor_mismatch(&self, f: &ElabFrame, node: TypedId) -> Arc<CheckFailure> {
         self.check_failure(f, node, Code::E0501, crate::norm::CONSTRUCTOR_MISMATCH)
     }
 
-    /// Returns a value with the check that a predicate holds.
+    /// Returns the value with a check that the predicate holds, unless known facts imply it.
     pub(super) fn check_agreement(&mut self, p: &Pred, failing: &Arc<CheckFailure>, e: ExprRef) -> ExprRef {
         if self.context.implies(p) {
             return e;
@@ -27,8 +27,8 @@ impl Elaborator<'_> {
         self.bind("d", checked)
     }
 
-    /// Adds a check to each cotangent of the varying arguments: if its part exists in the value,
-    /// the result's cotangent must agree with the result.
+    /// Adds a check to each part of the arguments' cotangents. If the argument has this part,
+    /// `agrees` must hold: the cotangent of the result has the constructors of the result.
     pub(super) fn check_cotangent_agreement(
         &mut self,
         agrees: &Pred,
@@ -51,7 +51,8 @@ impl Elaborator<'_> {
         made
     }
 
-    /// Returns the predicate that a value has anything at a path, judged by its constructors.
+    /// Returns the predicate that a value has an element at a path. Its constructors decide which
+    /// paths exist.
     fn presence_pred(&mut self, value: &ExprRef, path: &[u32]) -> Pred {
         let (mut ty, mut indices, mut all) = (value.ty.clone(), Vec::new(), Vec::new());
         for (step, k) in path.iter().enumerate() {

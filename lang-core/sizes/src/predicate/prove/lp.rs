@@ -1,6 +1,9 @@
 //! **Exact simplex method** without an objective: decides whether a rational point satisfies some
-//! rows. The state is a dictionary: row variables are linear functions of column variables, which
-//! are all 0 at the current point. Rows can be added at any time, so the search adds only those
+//! rows. The refutation search ([`super::search`]) proves a goal if no point satisfies its negation
+//! and the facts. The arithmetic is exact, because a rounded result would prove nothing.
+//!
+//! The state is a dictionary: row variables are linear functions of column variables, which are all
+//! 0 at the current point. Rows can be added at any time, so the search adds only those
 //! that its point violates. Gomory cuts, which hold at all integer points, are such rows too.
 
 use super::table::{LinearRow, MonoId, gcd, mul};
@@ -113,7 +116,7 @@ impl LinearProgram {
         Some(var)
     }
 
-    /// Adds a row. Returns `None` past the limits; the dictionary must not be used afterwards.
+    /// Adds a row. Returns `None` past the limits. The dictionary must not be used after `None`.
     pub(super) fn add_row(&mut self, row: &LinearRow, work: &mut u32) -> Option<()> {
         let mut line = DictRow {
             var: 0,
@@ -314,8 +317,8 @@ impl DictRow {
         Some(())
     }
 
-    /// Adds `k / den` times the variable of another line, from its denominator, its constant and
-    /// its nonzero coefficients.
+    /// Adds `k` times the variable of another line to the right side of this line's equation. The
+    /// other line is passed as its denominator, its constant and its nonzero coefficients.
     fn add_scaled(
         &mut self,
         k: i128,

@@ -79,8 +79,9 @@ impl<'a> RowReader<'a> {
         if self.separator == ' ' && self.skip_blanks() && !self.is_at_row_end() {
             return Ok((cell, CellEnd::Cell));
         }
+        let next = self.rest().chars().next();
         if let Some(separator) = self.separator_char()
-            && self.rest().chars().next() == Some(separator)
+            && next == Some(separator)
         {
             self.offset += separator.len_utf8();
             return Ok((cell, CellEnd::Cell));

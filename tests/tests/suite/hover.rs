@@ -155,6 +155,7 @@ fn hovers_at_marked_positions() {
     let mut session = Session::new();
     programs.iter().for_each(|(name, text)| session.set_text(name, text));
     let mut texts = BTreeMap::<String, String>::new();
+    let mut checked = CheckedHovers::default();
     for (name, place) in MARKED_POSITIONS {
         let text = &programs[*name];
         let (before, after) = place.split_once('‸').expect("the place is marked");
@@ -162,15 +163,23 @@ fn hovers_at_marked_positions() {
         let at = (found + before.len()) as u32;
         let shown =
             hover(&session, name, at, HoverDepth::Full).unwrap_or_else(|| panic!("{name}: no hover at {place}"));
-        assert_facts(&format!("{name}: {place}"), text, &shown);
+        assert_facts(&format!("{name}: {place}"), text, &shown, &mut checked);
         let text = texts.entry(name.replace(".iv", ".md")).or_default();
         let _ = writeln!(text, "# {}\n\n{}\n", place.trim(), shown.markdown(true));
     }
+    assert!(checked.expressions >= 40, "{checked:?}");
     assert_folder("hovers/examples", &texts);
 }
 
+/// The numbers of hovers whose facts were asserted.
+#[derive(Default, Debug)]
+struct CheckedHovers {
+    definitions_with_adjoint: usize,
+    expressions: usize,
+}
+
 /// Asserts the facts of each hover with costs or derivatives. `program` is the text of its module.
-fn assert_facts(place: &str, program: &str, shown: &Hover) {
+fn assert_facts(place: &str, program: &str, shown: &Hover, checked: &mut CheckedHovers) {
     let without_spaces = |text: &str| text.split_whitespace().collect::<String>();
     let labels: Vec<&str> = shown.rows.iter().map(|(label, _)| label.as_str()).collect();
     assert!(!shown.pending, "{place}: its costs are pending");
@@ -181,11 +190,13 @@ fn assert_facts(place: &str, program: &str, shown: &Hover) {
         if !shown.adjoint.is_empty() {
             assert_eq!(labels, ["work", "forward", "adjoint", "certificate"], "{place}");
             assert!(shown.adjoint.starts_with(&format!("def {name}_adj(")), "{place}:\n{}", shown.adjoint);
+            checked.definitions_with_adjoint += 1;
         }
     } else if let Some((code, _)) = shown.code.rsplit_once(" : ") {
         // An expression has the text of the program, or its beginning.
         let code = without_spaces(code.trim_end_matches('…'));
-        assert!(without_spaces(program).contains(&code), "{place}: {code} is not in the program");
+        assert!(!code.is_empty() && without_spaces(program).contains(&code), "{place}: {code} is not in the program");
+        checked.expressions += 1;
     }
 }
 
@@ -193,7 +204,8 @@ fn assert_facts(place: &str, program: &str, shown: &Hover) {
 fn hovers_of_programs() {
     let programs = golden::programs().expect("the programs can be read");
     let session = golden::session(&programs);
-    let (mut texts, mut count) = (BTreeMap::<String, String>::new(), 0);
+    let mut texts = BTreeMap::<String, String>::new();
+    let (mut checked, mut count) = (CheckedHovers::default(), 0);
     let wanted = |name: &&String| PROGRAMS.iter().any(|p| name.starts_with(p));
     for name in programs.keys().filter(wanted) {
         let module = golden::module(name);
@@ -206,7 +218,7 @@ fn hovers_of_programs() {
                 let before = &programs[name][..at as usize];
                 let (line, column) =
                     (before.lines().count().max(1), before.len() - before.rfind('\n').map_or(0, |n| n + 1));
-                assert_facts(&format!("{name} {line}:{}", column + 1), &programs[name], &shown);
+                assert_facts(&format!("{name} {line}:{}", column + 1), &programs[name], &shown, &mut checked);
                 let text = texts.entry(format!("{name}.md")).or_default();
                 let _ = writeln!(text, "# {line}:{}\n\n{}\n", column + 1, shown.markdown(true));
                 count += 1;
@@ -214,6 +226,7 @@ fn hovers_of_programs() {
         }
     }
     assert!(count >= 100, "{count}");
+    assert!(checked.definitions_with_adjoint >= 80 && checked.expressions >= 60, "{checked:?}");
     assert_folder("hovers/programs", &texts);
 }
 

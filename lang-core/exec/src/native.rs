@@ -47,7 +47,7 @@ pub trait KernelCode: Send + Sync {
         slots: &mut [MemorySlot<'_>],
         integers: &[i64],
         interrupt: &AtomicBool,
-        told: &dyn Fn(i64, i64),
+        report: &dyn Fn(i64, i64),
     ) -> Result<(), KernelInterrupted>;
 
     /// Runs a kernel whose places have no axes.
@@ -82,7 +82,7 @@ pub trait KernelCode: Send + Sync {
         integers: &[i64],
         chunks: &[(i64, i64)],
         interrupt: &AtomicBool,
-        told: &dyn Fn(usize),
+        report: &dyn Fn(usize),
     ) -> Result<(), KernelInterrupted>;
 }
 
@@ -271,9 +271,9 @@ impl RunState<'_> {
         rooms: &mut [(StmtId, AnyTensorBuilder)],
     ) -> Result<(), RunError> {
         let mut slots = self.slots(kernel, rooms)?;
-        let told = |done: i64, all: i64| self.report_progress(done, all);
+        let report = |done: i64, all: i64| self.report_progress(done, all);
         let interrupt = self.machine.context.interrupt;
-        with_stack(code, || code.run(&mut slots, integers, interrupt, &told))
+        with_stack(code, || code.run(&mut slots, integers, interrupt, &report))
             .map_err(|KernelInterrupted| RunError::Interrupted)
     }
 

@@ -9,7 +9,9 @@ Writes benches/examples/NAME.md for each example.
 
 import argparse
 import json
+import os
 import pathlib
+import platform
 import shutil
 import statistics
 import subprocess
@@ -17,11 +19,12 @@ import tempfile
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-PAGES = ROOT / "benches" / "examples"
+PAGES_FOLDER = ROOT / "benches" / "examples"
+PROCESSOR_INFO = pathlib.Path("/proc/cpuinfo")
 ROUNDS = 5
 
 # For each example, the definition that it differentiates, and the sizes of its data.
-COSTS = {
+COST_ARGUMENTS = {
     "attention": ("loss", "b=8,n=5,d=3,v=4"),
     "bundle": ("cost", "c=5,p=20,n=87"),
     "deblur": ("loss", "n=408,m=25"),
@@ -35,8 +38,11 @@ COSTS = {
 }
 
 
-def run(iverson, name):
-    """Returns the median time of whole runs, in seconds. They run in a copy, because runs save files."""
+def median_run_time(iverson, name):
+    """Measures the median time of whole runs, in seconds.
+
+    The runs use a copy of the example, because they save files.
+    """
     times = []
     with tempfile.TemporaryDirectory() as folder:
         copy = pathlib.Path(folder) / "examples"
@@ -48,58 +54,86 @@ def run(iverson, name):
     return statistics.median(times)
 
 
-def cost(iverson, name):
+def read_costs(iverson, name):
     """Returns the output of `iverson cost` for the definition of an example."""
-    definition, sizes = COSTS[name]
+    definition, sizes = COST_ARGUMENTS[name]
     command = [iverson, "cost", f"examples/{name}/{name}.iv", definition, "--at", sizes, "--format", "json"]
-    output = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True)
-    return json.loads(output.stdout)
+    process = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True)
+    return json.loads(process.stdout)
 
 
-def number(n):
+def read_processors():
+    """Returns the fields of /proc/cpuinfo for each processor that this process may use."""
+    if not PROCESSOR_INFO.exists():
+        return []
+    processors = []
+    for block in PROCESSOR_INFO.read_text(encoding="utf-8").split("\n\n"):
+        fields = (line.partition(":") for line in block.splitlines())
+        processor = {name.strip(): value.strip() for name, _, value in fields}
+        if processor.get("processor", "").isdigit():
+            processors.append(processor)
+    usable = os.sched_getaffinity(0)
+    return [processor for processor in processors if int(processor["processor"]) in usable]
+
+
+def describe_machine():
+    """Returns the number of cores and the model of the processor, such as `2 cores (AMD EPYC)`."""
+    processors = read_processors()
+    models = [processor["model name"] for processor in processors if processor.get("model name")]
+    model = models[0] if models else platform.processor() or "unknown processor"
+    # Threads of one core share both numbers. Some processors report neither, so each thread counts.
+    cores = {(p.get("physical id"), p.get("core id", p["processor"])) for p in processors}
+    count = len(cores) or os.cpu_count() or 1
+    return f"{count} {'core' if count == 1 else 'cores'} ({model})"
+
+
+def format_number(n):
     return f"{n:,}"
 
 
-def bytes_of(memory):
-    """Formats a number of bytes, a lower bound if some arrays are not counted."""
+def format_bytes(memory):
+    """Formats a number of bytes, as a lower bound if `iverson cost` omits some arrays."""
     n = memory["value"]
+    bound = "" if memory["exact"] else "≥ "
     for unit, size in (("MB", 1e6), ("kB", 1e3)):
         if n >= size:
-            return f"{'' if memory['exact'] else '≥ '}{n / size:.3g} {unit}"
-    return f"{'' if memory['exact'] else '≥ '}{n} bytes"
+            return f"{bound}{n / size:.3g} {unit}"
+    return f"{bound}{n} bytes"
 
 
-def page(name, seconds, costs):
-    """Returns the text of a page, from the median time and the output of `iverson cost`."""
-    definition, _ = COSTS[name]
-    at = ", ".join(f"{size} = {n}" for size, n in costs["at"].items())
+def format_page(name, seconds, costs):
+    """Formats a page from the median time and the output of `iverson cost`."""
+    definition, _ = COST_ARGUMENTS[name]
+    sizes = ", ".join(f"{size} = {n}" for size, n in costs["at"].items())
+    size_phrase = f" at {sizes}" if sizes else ""
     bound = "" if costs["exact"] else "≤ "
-    rows = [
-        f"The whole program runs in {seconds:.2g} s, code and pictures made anew, on two cores of an AMD EPYC",
-        f"(`benches/examples.py`). To evaluate `{definition}` once{f' at {at}' if at else ''} takes, by `iverson cost`:",
+    lines = [
+        f"The whole program runs in {seconds:.2g} s on {describe_machine()}. The time includes compilation and the",
+        "creation of pictures; `benches/examples.py` measures it.",
+        f"`iverson cost` counts these operations and bytes for one evaluation of `{definition}`{size_phrase}:",
         "",
         "| | operations | memory |",
         "|---|---|---|",
     ]
-    names = {"primal": "value", "adjoint": "value and gradient by all arguments"}
-    for form, shown in names.items():
-        work, memory = costs["work"].get(form), costs["bytes"].get(form)
-        if work is not None and memory is not None:
-            rows.append(f"| {shown} | {bound}{number(work['value'])} | {bytes_of(memory)} |")
-    return "\n".join(rows) + "\n"
+    labels = {"primal": "value", "adjoint": "value and gradient with respect to all arguments"}
+    for form, label in labels.items():
+        operations, memory = costs["work"].get(form), costs["bytes"].get(form)
+        if operations is not None and memory is not None:
+            lines.append(f"| {label} | {bound}{format_number(operations['value'])} | {format_bytes(memory)} |")
+    return "\n".join(lines) + "\n"
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--iverson", default=str(ROOT / "target" / "release" / "iverson"))
-    parser.add_argument("--only", action="append")
+    parser.add_argument("--iverson", default=str(ROOT / "target" / "release" / "iverson"), help="path of the program")
+    parser.add_argument("--only", action="append", help="runs one example; repeatable")
     options = parser.parse_args()
     iverson = str(pathlib.Path(options.iverson).resolve())
-    PAGES.mkdir(exist_ok=True)
-    for name in options.only or COSTS:
-        text = page(name, run(iverson, name), cost(iverson, name))
-        (PAGES / f"{name}.md").write_text(text)
-        print(f"{name}\n{text}")
+    PAGES_FOLDER.mkdir(exist_ok=True)
+    for name in options.only or COST_ARGUMENTS:
+        page = format_page(name, median_run_time(iverson, name), read_costs(iverson, name))
+        (PAGES_FOLDER / f"{name}.md").write_text(page, encoding="utf-8")
+        print(f"{name}\n{page}")
 
 
 if __name__ == "__main__":

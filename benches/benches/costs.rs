@@ -1,5 +1,5 @@
-//! **Cost benchmarks.** Measures costs and certificates of a model of 200 lines, with the adjoints
-//! that they compare. Measures from its text, and after an edit elsewhere in the module.
+//! **Cost benchmarks.** Measures how long all costs and certificates of a module of about 230 lines
+//! take: from its forms, from its text, and after an edit that leaves them valid.
 
 #![allow(
     clippy::unwrap_used,
@@ -15,14 +15,14 @@ use iverson_benches::{benchmark_callee, checked_session, generate_module};
 use lang_core::session::Session;
 use lang_core::syntax::split::ItemKind;
 
-/// A definition that the model does not call.
+/// The definition that a benchmark edits. No other definition calls it.
 const ELSEWHERE: &str = "def elsewhere(x: [n]f64) -> f64 = sum i: x[i]\n";
 
 fn main() {
     divan::main();
 }
 
-fn model() -> String {
+fn module_text() -> String {
     generate_module(200) + ELSEWHERE
 }
 
@@ -42,7 +42,7 @@ fn costs(session: &Session) -> usize {
 /// Measures costs alone; all forms and adjoints are built beforehand.
 #[divan::bench]
 fn from_forms(bencher: divan::Bencher<'_, '_>) {
-    let text = model();
+    let text = module_text();
     bencher
         .with_inputs(|| {
             let session = checked_session(&text);
@@ -59,14 +59,14 @@ fn from_forms(bencher: divan::Bencher<'_, '_>) {
 /// Measures from the text, including forms and adjoints.
 #[divan::bench]
 fn from_text(bencher: divan::Bencher<'_, '_>) {
-    let text = model();
+    let text = module_text();
     bencher.bench_local(|| costs(&checked_session(&text)));
 }
 
-/// Measures after an edit in a definition that the model does not call.
+/// Measures after an edit in a definition that no other definition calls.
 #[divan::bench]
 fn after_an_edit_elsewhere(bencher: divan::Bencher<'_, '_>) {
-    let text = model();
+    let text = module_text();
     let edited = text.replacen("sum i: x[i]\n", "sum i: 2.0 * x[i]\n", 1);
     let mut session = checked_session(&text);
     costs(&session);

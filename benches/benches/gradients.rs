@@ -1,6 +1,5 @@
-//! **Gradient benchmarks.** Measures gradients with generated derivatives and with the
-//! interpreter's, at points of the same model. Also measures the time from text to the first
-//! gradient.
+//! **Gradient benchmarks.** Measures the gradients of three models: by machine code at two sizes,
+//! and by the interpreter at the small one. Also measures the time from text to the first gradient.
 
 #![allow(
     clippy::unwrap_used,
@@ -28,7 +27,7 @@ fn main() {
     divan::main();
 }
 
-/// A model with the sizes that create its point, and the sizes that its gradient is called with.
+/// A model, the arguments of the function that creates its point, and the sizes of its gradient.
 struct BenchmarkModel {
     name: &'static str,
     point_sizes: &'static [i64],
@@ -46,7 +45,8 @@ const LARGE: [BenchmarkModel; 3] = [
     benchmark_model("mixture", &[1000, 10, 25], &[25, 10, 1000]),
 ];
 
-/// Sizes at which one pass for each parameter is affordable.
+/// Sizes that are small enough for the interpreter, because it makes one forward pass for each
+/// parameter.
 const SMALL: [BenchmarkModel; 3] = [
     benchmark_model("digits", &[20], &[20]),
     benchmark_model("attention", &[8, 8], &[8, 8]),
@@ -58,8 +58,8 @@ fn point(session: &Session, model: &BenchmarkModel) -> Value {
     call_definition(session, None, model.name, &[], sizes).expect("a point")
 }
 
-/// Returns the backend that compiles to machine code.
-fn compiled_programs() -> ExecutableCache {
+/// Creates an empty cache of executables, with the JIT on one thread as its back end.
+fn jit_cache() -> ExecutableCache {
     ExecutableCache::with_backend(Arc::new(Jit::new(1).expect("a processor")))
 }
 
@@ -68,7 +68,7 @@ fn bench_compiled_gradient(bencher: divan::Bencher<'_, '_>, model: &BenchmarkMod
     let point = point(&session, model);
     let globals = |_: &GlobalName| None;
     let outside = |why: &NoCoreForm, _: Option<DerivativeOp>| panic!("{why:?}");
-    let generated = CompiledEvaluator::new(&session, &globals, compiled_programs(), &outside);
+    let generated = CompiledEvaluator::new(&session, &globals, jit_cache(), &outside);
     let name = format!("{}_gradient", model.name);
     bencher.bench_local(|| {
         call_definition(&session, Some(&generated), &name, model.gradient_sizes, vec![point.clone()])
@@ -107,7 +107,7 @@ fn from_text_to_the_first_gradient(bencher: divan::Bencher<'_, '_>, k: usize) {
     bencher.bench_local(|| {
         let session = checked_session(&text);
         let (globals, outside) = (|_: &GlobalName| None, |_: &NoCoreForm, _: Option<DerivativeOp>| {});
-        let generated = CompiledEvaluator::new(&session, &globals, compiled_programs(), &outside);
+        let generated = CompiledEvaluator::new(&session, &globals, jit_cache(), &outside);
         call_definition(&session, Some(&generated), &name, SMALL[k].gradient_sizes, vec![point.clone()])
             .expect("a gradient")
     });

@@ -4,9 +4,9 @@
     cargo build --release --package lang-repl --package iverson-benches
     python3 benches/kernels/run.py --iverson target/release/iverson --limits target/release/limits
 
-It writes kernels.md and kernels.json. A limit is a plain loop by rustc into allocated memory (the rate
-of memory), or the library `gemm` (the rate of multiply-adds). A time is the smallest of three medians
-over the calls of a run; the three measurements of a row alternate between the systems.
+The script writes kernels.md and kernels.json. A limit is a plain loop by rustc into allocated memory
+(the rate of memory), or the library `gemm` (the rate of multiply-adds). A time is the minimum of three
+medians. Each median is over the calls of one round, and each round measures all systems in turn.
 """
 
 import argparse
@@ -19,7 +19,7 @@ import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
 
-from peers_common import alone  # noqa: E402  first: one thread
+from peers_common import format_sizes, plain_environment  # noqa: E402  (first, because it limits the threads)
 
 import jax  # noqa: E402
 import jax.numpy as jnp  # noqa: E402
@@ -30,8 +30,8 @@ jax.config.update("jax_platforms", "cpu")
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROUNDS = 3
-LARGE, SMALL = {"n": 20_000_000}, {"n": 10_000}
-TABLE = {"n": 5_000, "m": 4_000}
+LARGE_VECTOR, SMALL_VECTOR = {"n": 20_000_000}, {"n": 10_000}
+MATRIX = {"n": 5_000, "m": 4_000}
 
 
 def softmax(xp, a):
@@ -40,19 +40,24 @@ def softmax(xp, a):
 
 
 def log_sum_exp(xp, x):
-    top = x.max()
-    return top + xp.log(xp.exp(x - top).sum())
+    maximum = x.max()
+    return maximum + xp.log(xp.exp(x - maximum).sum())
 
 
-NAMES = {"limit": "the limit", "NumPy": "NumPy", "JAX": "JAX"}
-# Reasons for slow rows: small sizes, and others.
-CALL = "a call takes about 2 µs, with its result's memory, and 10,000 elements in the cache take no more."
-WHY = {
-    "matrix_vector": "rows are done one after the other, as they stream best; a vector of 4,000 fills the first cache beside "
-    "them and is read from the second for each row. With 1,000 columns it runs at the memory's rate.",
+PEER_NAMES = {"limit": "the limit", "NumPy": "NumPy", "JAX": "JAX"}
+
+# Reasons for rows that take more than twice the time of a peer: for small vectors, and by kernel.
+CALL_OVERHEAD = (
+    "A call takes about 2 µs, including the allocation of its result. The work on 10,000 cached elements takes no longer."
+)
+SLOW_ROW_REASONS = {
+    "matrix_vector": "Iverson processes one row after the other, because sequential reads are fastest. The vector of"
+    " 4,000 elements does not stay in the first-level cache beside the rows. Each row reads it from the second-level"
+    " cache. With 1,000 columns the kernel runs at the rate of memory.",
 }
 
-# For each kernel: code, shapes of the arguments, bytes moved and operations, by its sizes.
+# For each kernel: code, shapes of the arguments, and functions from its sizes to the bytes that it
+# moves and to its operations.
 KERNELS = {
     "scaled": (lambda xp, x: 2.5 * x, "n", lambda n: 16 * n, None),
     "combined": (lambda xp, x, y: 1.5 * x + y, "n n", lambda n: 24 * n, None),
@@ -79,13 +84,13 @@ KERNELS = {
 CUBE = {"n": 1_000, "m": 1_000, "k": 1_000}
 BATCH = {"b": 200, "n": 64, "m": 64, "k": 64}
 
-# The rows: a kernel and its sizes.
+# Each row is a kernel and its sizes.
 ROWS = [
-    *[(name, LARGE) for name in ("scaled", "combined", "dot", "total", "greatest", "stencil")],
-    *[(name, TABLE) for name in ("rows", "columns", "matrix_vector", "outer")],
-    *[(name, SMALL) for name in ("combined", "dot", "stencil")],
+    *[(name, LARGE_VECTOR) for name in ("scaled", "combined", "dot", "total", "greatest", "stencil")],
+    *[(name, MATRIX) for name in ("rows", "columns", "matrix_vector", "outer")],
+    *[(name, SMALL_VECTOR) for name in ("combined", "dot", "stencil")],
     *[(name, {"n": 2_000_000}) for name in ("exponentials", "gaussians", "sigmoids", "sines", "tanhs", "log_sum_exp")],
-    *[(name, SMALL) for name in ("exponentials", "log_sum_exp")],
+    *[(name, SMALL_VECTOR) for name in ("exponentials", "log_sum_exp")],
     ("softmax", {"n": 2_000, "m": 1_000}),
     ("product", CUBE),
     ("product_transposed", CUBE),
@@ -93,85 +98,92 @@ ROWS = [
 ]
 
 
-def timed(call):
+def median_seconds(call):
+    """Measures the median time of at least seven calls, in seconds."""
     call()
-    times, begun = [], time.perf_counter()
-    while len(times) < 7 or time.perf_counter() - begun < 0.4:
+    times, first_start = [], time.perf_counter()
+    while len(times) < 7 or time.perf_counter() - first_start < 0.4:
         start = time.perf_counter()
         call()
         times.append(time.perf_counter() - start)
     return statistics.median(times)
 
 
-def shape(text, sizes):
-    return tuple(eval(n, {}, dict(sizes)) for n in text.split(","))
+def evaluate_shape(text, sizes):
+    return tuple(eval(extent, {}, dict(sizes)) for extent in text.split(","))
 
 
-def peers(name, sizes):
-    of, shapes, *_ = KERNELS[name]
-    drawn = np.random.default_rng(1)
-    given = [drawn.uniform(-0.5, 0.5, shape(text, sizes)) for text in shapes.split()]
-    numpy = timed(lambda: of(np, *given))
-    there = [jnp.asarray(x) for x in given]
-    compiled = jax.jit(lambda *args: of(jnp, *args))
-    return numpy, timed(lambda: compiled(*there).block_until_ready())
+def time_peers(name, sizes):
+    """Measures a kernel in NumPy and in JAX, in seconds."""
+    kernel, shapes, *_ = KERNELS[name]
+    rng = np.random.default_rng(1)
+    arrays = [rng.uniform(-0.5, 0.5, evaluate_shape(text, sizes)) for text in shapes.split()]
+    numpy_seconds = median_seconds(lambda: kernel(np, *arrays))
+    jax_arrays = [jnp.asarray(x) for x in arrays]
+    jax_kernel = jax.jit(lambda *args: kernel(jnp, *args))
+    return numpy_seconds, median_seconds(lambda: jax_kernel(*jax_arrays).block_until_ready())
 
 
-def ours(options, name, sizes):
-    given = [f"{size}={n}" for size, n in sizes.items()]
-    command = [options.iverson, "bench", str(HERE / "kernels.iv"), name, *given]
+def run_program(command):
+    return subprocess.run(command, check=True, capture_output=True, text=True, env=plain_environment()).stdout
+
+
+def time_iverson(options, name, sizes):
+    """Measures a kernel in Iverson, in seconds."""
+    size_arguments = [f"{size}={n}" for size, n in sizes.items()]
+    command = [options.iverson, "bench", str(HERE / "kernels.iv"), name, *size_arguments]
     command += ["--seconds", "0.4", "--threads", "1", "--format", "json"]
-    answer = json.loads(subprocess.run(command, check=True, capture_output=True, text=True, env=alone()).stdout)
-    return answer["value"]["medianNanoseconds"] / 1e9
+    return json.loads(run_program(command))["value"]["medianNanoseconds"] / 1e9
 
 
-def limit(options, name, sizes):
-    order = [sizes[k] for k in ("b", "n", "m", "k") if k in sizes]
-    command = [options.limits, name, *map(str, order)]
-    return int(subprocess.run(command, check=True, capture_output=True, text=True, env=alone()).stdout) / 1e9
+def time_limit(options, name, sizes):
+    """Measures the limit of a kernel, in seconds."""
+    size_arguments = [str(sizes[size]) for size in ("b", "n", "m", "k") if size in sizes]
+    return int(run_program([options.limits, name, *size_arguments])) / 1e9
 
 
-def rate(name, sizes, seconds):
-    _, _, moved, operations = KERNELS[name]
-    if moved:
-        return f"{moved(**sizes) / seconds / 1e9:.3g} GB/s"
-    if operations:
-        return f"{operations(**sizes) / seconds / 1e9:.3g} Gflop/s"
+def format_rate(name, sizes, seconds):
+    _, _, count_bytes, count_operations = KERNELS[name]
+    if count_bytes:
+        return f"{count_bytes(**sizes) / seconds / 1e9:.3g} GB/s"
+    if count_operations:
+        return f"{count_operations(**sizes) / seconds / 1e9:.3g} Gflop/s"
     return ""
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--iverson", default="target/release/iverson", help="the program")
-    parser.add_argument("--limits", default="target/release/limits", help="the limits")
-    parser.add_argument("--only", action="append", help="rows of these kernels, which writes nothing")
+    parser.add_argument("--iverson", default="target/release/iverson", help="path of the program")
+    parser.add_argument("--limits", default="target/release/limits", help="path of the program that measures the limits")
+    parser.add_argument("--only", action="append", help="runs the rows of one kernel and writes no file; repeatable")
     options = parser.parse_args()
     lines = [
-        "| | sizes | Iverson, ms | | of the limit | / rustc or gemm | / NumPy | / JAX |",
+        "| | sizes | Iverson, ms | rate | share of the limit | / rustc or gemm | / NumPy | / JAX |",
         "|---|---|---|---|---|---|---|---|",
     ]
-    found, behind = [], []
+    results, slow_row_lines = [], []
     for name, sizes in ROWS:
         if options.only and name not in options.only:
             continue
-        times = []
+        rounds = []
         for _ in range(ROUNDS):
-            times.append((ours(options, name, sizes), limit(options, name, sizes), *peers(name, sizes)))
-        own, bound, numpy, with_jax = (min(column) for column in zip(*times))
-        told = ", ".join(f"{size} = {n:,}" for size, n in sizes.items())
-        share = f"{100 * bound / own:.0f} %"
-        ratios = [own / other for other in (bound, numpy, with_jax)]
-        cells = [name, told, f"{own * 1e3:.3g}", rate(name, sizes, own), share, *(f"{r:.2f}" for r in ratios)]
-        lines.append("| " + " | ".join(cells) + " |")
+            iverson_and_limit = time_iverson(options, name, sizes), time_limit(options, name, sizes)
+            rounds.append((*iverson_and_limit, *time_peers(name, sizes)))
+        iverson_s, limit_s, numpy_s, jax_s = (min(column) for column in zip(*rounds))
+        ratios = [f"{iverson_s / peer_s:.2f}" for peer_s in (limit_s, numpy_s, jax_s)]
+        cells = [name, format_sizes(sizes), f"{iverson_s * 1e3:.3g}", format_rate(name, sizes, iverson_s)]
+        lines.append("| " + " | ".join([*cells, f"{100 * limit_s / iverson_s:.0f} %", *ratios]) + " |")
         print(lines[-1], flush=True)
-        others = {"limit": bound, "NumPy": numpy, "JAX": with_jax}
-        found.append({"kernel": name, "size": sizes, "seconds": own, "peers": others})
-        peer = min(others, key=others.get)
-        if own > 2 * others[peer]:
-            behind.append(f"- `{name}` at {told}, {own / others[peer]:.1f} times {NAMES[peer]}'s time: {CALL if sizes == SMALL else WHY.get(name, '')}")
+        peers = {"limit": limit_s, "NumPy": numpy_s, "JAX": jax_s}
+        results.append({"kernel": name, "size": sizes, "seconds": iverson_s, "peers": peers})
+        peer = min(peers, key=peers.get)
+        if iverson_s > 2 * peers[peer]:
+            row = f"- `{name}` at {format_sizes(sizes)} takes {iverson_s / peers[peer]:.1f} times as long as {PEER_NAMES[peer]}."
+            reason = CALL_OVERHEAD if sizes == SMALL_VECTOR else SLOW_ROW_REASONS.get(name, "")
+            slow_row_lines.append(f"{row} {reason}".rstrip())
     if not options.only:
-        (HERE / "kernels.md").write_text("\n".join([*lines, "", *behind]).rstrip() + "\n", encoding="utf-8")
-        (HERE / "kernels.json").write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+        (HERE / "kernels.md").write_text("\n".join([*lines, "", *slow_row_lines]).rstrip() + "\n", encoding="utf-8")
+        (HERE / "kernels.json").write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """The papers' gradients and Jacobians in idiomatic JAX and NumPy: whole arrays, no loops.
 
-JAX computes its derivatives, jitted. If a function has two formulations or modes of differentiation,
-the faster counts. NumPy's derivatives are handwritten, if that takes a few lines.
+JAX computes compiled derivatives. If a function has two formulations or modes of differentiation, the
+faster one counts. NumPy has handwritten derivatives that take only a few lines.
 """
 
 import jax
@@ -20,35 +20,35 @@ def nnmf(a, u, v):
 
 def rodrigues(r, x):
     square = r @ r
-    turns = square != 0
-    # The angle is 1 where it is unused, because then its derivative is not NaN.
-    theta = jnp.sqrt(jnp.where(turns, square, 1.0))
+    is_rotation = square != 0
+    # The unused angle is 1, because the derivative of the square root at 0 would be NaN.
+    theta = jnp.sqrt(jnp.where(is_rotation, square, 1.0))
     w = r / theta
-    turned = x * jnp.cos(theta) + jnp.cross(w, x) * jnp.sin(theta) + w * ((w @ x) * (1 - jnp.cos(theta)))
-    return jnp.where(turns, turned, x + jnp.cross(r, x))
+    rotated = x * jnp.cos(theta) + jnp.cross(w, x) * jnp.sin(theta) + w * ((w @ x) * (1 - jnp.cos(theta)))
+    return jnp.where(is_rotation, rotated, x + jnp.cross(r, x))
 
 
 def project(cam, x):
     y = rodrigues(cam[:3], x - cam[3:6])
-    seen = y[:2] / y[2]
-    square = seen @ seen
-    return seen * ((1 + cam[9] * square + cam[10] * square**2) * cam[6]) + cam[7:9]
+    image = y[:2] / y[2]
+    square = image @ image
+    return image * ((1 + cam[9] * square + cam[10] * square**2) * cam[6]) + cam[7:9]
 
 
-def convolved(x, c):
+def convolve(x, c):
     return jnp.correlate(x, c, mode="valid")
 
 
-def shifted(x, c):
+def convolve_by_shifts(x, c):
     n = x.shape[-1] - len(c) + 1
     return sum(c[j] * x[..., j : j + n] for j in range(len(c)))
 
 
-def squares(conv):
+def squared_error(conv):
     return lambda x, c, z: jnp.sum((conv(x, c) - z) ** 2)
 
 
-def batched(conv):
+def batched_error(conv):
     return lambda x, z, w: jnp.sum((conv(x, w) - z) ** 2)
 
 
@@ -74,11 +74,11 @@ def particles(steps, unroll):
         a = -0.5 * p - 0.2 * v
         return (p + 0.05 * v, v + 0.05 * a), None
 
-    def after(p, v):
+    def final_sum(p, v):
         p, v = lax.scan(step, (p, v), length=steps, unroll=unroll)[0]
         return jnp.sum(p[:, 0] * p[:, 1])
 
-    return after
+    return final_sum
 
 
 def error(cam, x, weight, feature):
@@ -87,15 +87,15 @@ def error(cam, x, weight, feature):
 
 def errors_jacobian(mode):
     def blocks(cameras, points, weights, observed, features):
-        by = jax.vmap(mode(error, argnums=(0, 1, 2)))
-        seen = by(cameras[observed[:, 0]], points[observed[:, 1]], weights, features)
-        return (*seen, jax.vmap(jax.grad(lambda w: 1 - w**2))(weights))
+        jacobian = jax.vmap(mode(error, argnums=(0, 1, 2)))
+        error_blocks = jacobian(cameras[observed[:, 0]], points[observed[:, 1]], weights, features)
+        return (*error_blocks, jax.vmap(jax.grad(lambda w: 1 - w**2))(weights))
 
     return blocks
 
 
 MODES = (jax.jacfwd, jax.jacrev)
-JAX = {
+JAX_DERIVATIVES = {
     "dot_gradient": [jax.grad(lambda u, v: u @ v)],
     "greatest_gradient": [jax.grad(jnp.max)],
     "added_jacobian": [mode(lambda u, v: u + v) for mode in MODES],
@@ -103,10 +103,10 @@ JAX = {
     "scaled_jacobian": [mode(lambda v, s: v * s) for mode in MODES],
     "nnmf_gradient": [jax.grad(nnmf, argnums=(1, 2))],
     "projected_jacobian": [jax.vmap(mode(project), in_axes=(None, 0)) for mode in MODES],
-    "by_signal": [jax.grad(squares(conv)) for conv in (convolved, shifted)],
-    "by_kernel": [jax.grad(squares(conv), argnums=1) for conv in (convolved, shifted)],
+    "by_signal": [jax.grad(squared_error(conv)) for conv in (convolve, convolve_by_shifts)],
+    "by_kernel": [jax.grad(squared_error(conv), argnums=1) for conv in (convolve, convolve_by_shifts)],
     "batched_gradient": [
-        jax.grad(batched(conv), argnums=2) for conv in (jax.vmap(convolved, in_axes=(0, None)), shifted)
+        jax.grad(batched_error(conv), argnums=2) for conv in (jax.vmap(convolve, in_axes=(0, None)), convolve_by_shifts)
     ],
     "column_row_gradient": [jax.grad(column_row)],
     "dots_gradient": [jax.grad(lambda u, v: u @ v, argnums=(0, 1))],
@@ -121,16 +121,16 @@ def jax_functions(function, args):
     """Returns the derivative in each formulation, as functions without arguments."""
     if function == "particles_gradient":
         *args, steps = args
-        ways = [jax.grad(particles(steps, unroll), argnums=(0, 1)) for unroll in (1, 4)]
+        formulations = [jax.grad(particles(steps, unroll), argnums=(0, 1)) for unroll in (1, 4)]
     else:
-        ways = JAX[function]
-    return [compiled(f, *(jnp.array(arg) for arg in args)) for f in ways]
+        formulations = JAX_DERIVATIVES[function]
+    return [compile_jax(f, *(jnp.array(arg) for arg in args)) for f in formulations]
 
 
-def compiled(f, *args):
-    """Returns the XLA code of the function for these arguments, without parameters."""
-    made = jax.jit(f).lower(*args).compile()
-    return lambda: jax.block_until_ready(made(*args))
+def compile_jax(f, *args):
+    """Compiles the function for these arguments; the result is a function without arguments."""
+    executable = jax.jit(f).lower(*args).compile()
+    return lambda: jax.block_until_ready(executable(*args))
 
 
 def numpy_greatest(v):
@@ -151,14 +151,14 @@ def numpy_nnmf(a, u, v):
     return slope @ v, u @ slope
 
 
-def numpy_left(x, c, z):
+def numpy_residual(x, c, z):
     return 2 * (np.correlate(x, c, mode="valid") - z)
 
 
 def numpy_batched(x, z, w):
     n = z.shape[1]
-    left = 2 * (sum(w[j] * x[:, j : j + n] for j in range(len(w))) - z)
-    return np.array([np.einsum("ki,ki->", x[:, j : j + n], left) for j in range(len(w))])
+    residual = 2 * (sum(w[j] * x[:, j : j + n] for j in range(len(w))) - z)
+    return np.array([np.einsum("ki,ki->", x[:, j : j + n], residual) for j in range(len(w))])
 
 
 def numpy_column_row(x):
@@ -171,15 +171,17 @@ def numpy_sum_matvec(a, x):
     return np.broadcast_to(x, a.shape).copy(), np.sum(a, axis=0)
 
 
-# The quaternion product with a unit vector from the left: LEFT[i] @ v is the vector i times v.
-LEFT = np.array([[[0, 0, 0], [0, 0, -1], [0, 1, 0]], [[0, 0, 1], [0, 0, 0], [-1, 0, 0]], [[0, -1, 0], [1, 0, 0], [0, 0, 0]]])
+# Cross products with a unit vector from the left: UNIT_CROSS[i] @ v is the unit vector i times v.
+UNIT_CROSS = np.array(
+    [[[0, 0, 0], [0, 0, -1], [0, 1, 0]], [[0, 0, 1], [0, 0, 0], [-1, 0, 0]], [[0, -1, 0], [1, 0, 0], [0, 0, 0]]]
+)
 
 
 def numpy_rotated(v, q):
     u, s = q[:, :3], q[:, 3]
-    by_v = 2 * u[:, :, None] * u[:, None, :] + (2 * s)[:, None, None] * np.tensordot(u, LEFT, 1)
+    by_v = 2 * u[:, :, None] * u[:, None, :] + (2 * s)[:, None, None] * np.tensordot(u, UNIT_CROSS, 1)
     by_v += (s**2 - np.sum(u**2, axis=1))[:, None, None] * np.eye(3)
-    by_u = 2 * (u[:, :, None] * v[:, None, :] - v[:, :, None] * u[:, None, :] - s[:, None, None] * np.tensordot(v, LEFT, 1))
+    by_u = 2 * (u[:, :, None] * v[:, None, :] - v[:, :, None] * u[:, None, :] - s[:, None, None] * np.tensordot(v, UNIT_CROSS, 1))
     by_u += 2 * np.sum(u * v, axis=1)[:, None, None] * np.eye(3)
     by_s = 2 * (s[:, None] * v + np.cross(u, v))
     return by_v, np.concatenate([by_u, by_s[:, :, None]], axis=2)
@@ -205,15 +207,15 @@ def numpy_particles(p, v, steps):
     return by_p, by_v
 
 
-NUMPY = {
+NUMPY_DERIVATIVES = {
     "dot_gradient": lambda u, v: v.copy(),
     "greatest_gradient": numpy_greatest,
     "added_jacobian": lambda u, v: numpy_diagonal(u, 1.0),
     "scaled_derivative": lambda v, s: v.copy(),
     "scaled_jacobian": numpy_diagonal,
     "nnmf_gradient": numpy_nnmf,
-    "by_signal": lambda x, c, z: np.convolve(numpy_left(x, c, z), c),
-    "by_kernel": lambda x, c, z: np.correlate(x, numpy_left(x, c, z), mode="valid"),
+    "by_signal": lambda x, c, z: np.convolve(numpy_residual(x, c, z), c),
+    "by_kernel": lambda x, c, z: np.correlate(x, numpy_residual(x, c, z), mode="valid"),
     "batched_gradient": numpy_batched,
     "column_row_gradient": numpy_column_row,
     "dots_gradient": lambda u, v: (v.copy(), u.copy()),
@@ -225,6 +227,6 @@ NUMPY = {
 
 
 def numpy_function(function, args):
-    """Returns the derivative by NumPy; None if it takes more than a few lines."""
-    by_hand = NUMPY.get(function)
-    return by_hand and (lambda: by_hand(*args))
+    """Returns the handwritten derivative as a function without arguments; None if there is none."""
+    derivative = NUMPY_DERIVATIVES.get(function)
+    return derivative and (lambda: derivative(*args))

@@ -4,11 +4,12 @@
     cargo build --release --package lang-repl
     python3 benches/papers/run.py --iverson target/release/iverson       writes papers.json and papers.md
 
-`--only by_signal` runs one row, `--small` small sizes; both write nothing. All numbers are float64.
-Iverson answers the protocol of GradBench for the modules of programs/; C++ is plain.cpp, built twice,
-with and without -ffast-math; JAX is jitted and warm; NumPy has handwritten derivatives. The script
-compares all results before it prints a time. A time is the minimum of several runs; only ratios within
-one run are comparable. The table omits the papers' own times, because they are of other machines.
+`--only by_signal` runs one row, and `--small` runs small sizes; both write no file. All numbers are
+float64. Iverson answers GradBench's protocol for the modules of programs/. The script compiles
+plain.cpp with and without -ffast-math. JAX's functions are compiled and warm, and NumPy has handwritten
+derivatives. The script compares all results before it prints a time. A time is the minimum of several
+runs; only ratios within one run are comparable. The table omits the papers' own times, because they
+come from other machines.
 """
 
 import ctypes
@@ -19,19 +20,19 @@ import sys
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
 
-from peers_common import (  # noqa: E402  first: one thread
+from peers_common import (  # noqa: E402  (first, because it limits the threads)
     PEERS,
     Iverson,
-    apart,
-    built,
-    flat,
-    least,
-    of_limit,
-    rate,
-    ratios,
-    run,
-    sized,
-    work,
+    compile_cpp,
+    count_operations,
+    differing_peers,
+    flatten,
+    format_ratios,
+    format_sizes,
+    measure_peak_rate,
+    min_time_ns,
+    percent_of_peak,
+    run_benchmark,
 )
 
 import numpy as np  # noqa: E402
@@ -44,7 +45,7 @@ PAPERS = {"df": "dF", "atl": "ATL", "pdn": "PDN", "accelerate": "Accelerate"}
 
 @dataclasses.dataclass
 class Row:
-    """A derivative in a module and its primal, at the sizes of the table and at small ones."""
+    """A derivative in a module and its primal, with the sizes of the table and small sizes."""
 
     name: str
     module: str
@@ -89,16 +90,18 @@ ROWS = [
 ]
 
 
-def cameras(rng, shape):
-    """Cameras that look at points about the origin, with the 11 parameters of `project`."""
-    turned = rng.uniform(0.05, 0.3, size=(*shape, 3))
+def random_cameras(rng, shape):
+    """Returns cameras that look at points near the origin, with the 11 parameters of `project`."""
+    rotation = rng.uniform(0.05, 0.3, size=(*shape, 3))
     centre = rng.uniform(-0.5, 0.5, size=(*shape, 3)) + [0.0, 0.0, -4.0]
-    rest = [rng.uniform(1.0, 1.5, size=(*shape, 1)), rng.normal(scale=0.1, size=(*shape, 2))]
-    return np.concatenate([turned, centre, *rest, rng.normal(scale=0.01, size=(*shape, 2))], axis=-1)
+    focal_length = rng.uniform(1.0, 1.5, size=(*shape, 1))
+    principal_point = rng.normal(scale=0.1, size=(*shape, 2))
+    distortion = rng.normal(scale=0.01, size=(*shape, 2))
+    return np.concatenate([rotation, centre, focal_length, principal_point, distortion], axis=-1)
 
 
-def inputs(row, size):
-    """The arguments of a row by name, in the order of the parameters, from a fixed seed."""
+def row_arguments(row, size):
+    """Returns the arguments of a row by name, in the order of the parameters, from a fixed seed."""
     rng = np.random.default_rng(7)
     n, m = size["n"], size.get("m")
     if row.value == "dot" or row.value == "added":
@@ -110,7 +113,7 @@ def inputs(row, size):
     if row.value == "nnmf":
         return {name: rng.uniform(0.5, 1.5, size=shape) for name, shape in (("a", (n, m)), ("u", n), ("v", m))}
     if row.value == "projected":
-        return {"cam": cameras(rng, ()), "points": rng.uniform(-1, 1, size=(n, 3))}
+        return {"cam": random_cameras(rng, ()), "points": rng.uniform(-1, 1, size=(n, 3))}
     if row.value == "deconvolution":
         return {"x": rng.normal(size=n + m - 1), "c": rng.normal(size=m), "z": rng.normal(size=n)}
     if row.value == "batched":
@@ -131,106 +134,117 @@ def inputs(row, size):
     if row.value == "errors":
         p = size["p"]
         observed = np.stack([rng.integers(n, size=p), rng.integers(m, size=p)], axis=1)
-        given = {"cameras": cameras(rng, (n,)), "points": rng.uniform(-1, 1, size=(m, 3))}
-        given |= {"weights": rng.uniform(0.5, 1.5, size=p), "observed": observed}
-        return given | {"features": rng.normal(size=(p, 2), scale=0.2)}
+        arguments = {"cameras": random_cameras(rng, (n,)), "points": rng.uniform(-1, 1, size=(m, 3))}
+        arguments |= {"weights": rng.uniform(0.5, 1.5, size=p), "observed": observed}
+        return arguments | {"features": rng.normal(size=(p, 2), scale=0.2)}
     return {"x": rng.normal(size=n)}
 
 
-def as_json(given):
-    return {name: value.tolist() if isinstance(value, np.ndarray) else value for name, value in given.items()}
+def to_json(arguments):
+    """Converts the arrays among the arguments to lists."""
+    return {name: value.tolist() if isinstance(value, np.ndarray) else value for name, value in arguments.items()}
 
 
-def plain(library, row, size, given, length):
+def prepare_call(library, row, size, arguments, length):
     """Returns the function of plain.cpp without arguments, and the array that it writes."""
-    held, args = [], []
-    for value in [*size.values(), *(value for name, value in given.items() if name not in size)]:
+    arrays, c_arguments = [], []
+    for value in [*size.values(), *(value for name, value in arguments.items() if name not in size)]:
         if isinstance(value, np.ndarray):
-            held.append(np.ascontiguousarray(value))
-            args.append(held[-1].ctypes.data_as(ctypes.c_void_p))
+            arrays.append(np.ascontiguousarray(value))
+            c_arguments.append(arrays[-1].ctypes.data_as(ctypes.c_void_p))
         else:
-            args.append(ctypes.c_int64(value) if isinstance(value, int) else ctypes.c_double(value))
-    out = np.zeros(length)
-    call = getattr(library, f"{row.module}_{row.derivative}")
-    return lambda: call(*args, out.ctypes.data_as(ctypes.c_void_p)) and held, out
+            c_arguments.append(ctypes.c_int64(value) if isinstance(value, int) else ctypes.c_double(value))
+    output = np.zeros(length)
+    c_function = getattr(library, f"{row.module}_{row.derivative}")
+    # The lambda mentions `arrays`, because they must live as long as the lambda.
+    return lambda: c_function(*c_arguments, output.ctypes.data_as(ctypes.c_void_p)) and arrays, output
 
 
-def measured(options):
-    most = rate(options.seconds)
+def measure_rows(options):
+    """Measures the selected rows and compares their results; exits if a peer's result differs."""
+    peak_rate = measure_peak_rate(options.seconds)
     iverson = Iverson(options.iverson, HERE / "programs")
-    libraries = {"C++": built(HERE / "plain.cpp"), "C++ fast-math": built(HERE / "plain.cpp", "-ffast-math")}
+    source = HERE / "plain.cpp"
+    libraries = {"C++": compile_cpp(source), "C++ fast-math": compile_cpp(source, "-ffast-math")}
     for module in PAPERS:
-        iverson.ask(kind="define", module=module)
+        iverson.send_request(kind="define", module=module)
     for row in ROWS:
         if options.only and row.derivative not in options.only:
             continue
         size = row.small if options.small else row.size
-        given = inputs(row, size)
-        asked = as_json(given)
-        output, own, compiling = iverson.evaluate(row.module, row.derivative, asked, options.seconds)
-        _, value, _ = iverson.evaluate(row.module, row.value, asked, options.seconds)
-        output = flat(output)
+        arguments = row_arguments(row, size)
+        json_arguments = to_json(arguments)
+        output, iverson_ns, compile_ns = iverson.evaluate(row.module, row.derivative, json_arguments, options.seconds)
+        _, value_ns, _ = iverson.evaluate(row.module, row.value, json_arguments, options.seconds)
+        output = flatten(output)
         calls = {}
         for name, library in libraries.items():
-            call, out = plain(library, row, size, given, len(output))
-            calls[name] = [lambda call=call, out=out: (call(), out)[1]]
-        calls["JAX"] = peers.jax_functions(row.derivative, list(given.values()))
-        by_numpy = peers.numpy_function(row.derivative, list(given.values()))
-        if by_numpy:
-            calls["NumPy"] = [by_numpy]
-        times = {}
-        for name, ways in calls.items():
-            for way in ways:
-                for _, distance in apart({name: flat(way())}, output).items():
-                    sys.exit(f"{row.name}: {name} and Iverson are {distance:.1e} apart")
-            times[name] = min(least(way, options.seconds) for way in ways)
-        limit = work(options.iverson, HERE / "programs" / f"{row.module}.iv", row.derivative, size) / most
-        found = {"name": row.name, "module": row.module, "function": row.derivative, "size": size}
-        yield found | {"ns": own, "limit_ns": limit, "value_ns": value, "compile_ns": compiling, "peers": times}
+            call, call_output = prepare_call(library, row, size, arguments, len(output))
+            calls[name] = [lambda call=call, call_output=call_output: (call(), call_output)[1]]
+        calls["JAX"] = peers.jax_functions(row.derivative, list(arguments.values()))
+        numpy_call = peers.numpy_function(row.derivative, list(arguments.values()))
+        if numpy_call:
+            calls["NumPy"] = [numpy_call]
+        peer_ns = {}
+        for name, formulations in calls.items():
+            for formulation in formulations:
+                for _, error in differing_peers({name: flatten(formulation())}, output).items():
+                    sys.exit(f"{row.name}: {name} differs from Iverson by a relative error of {error:.1e}")
+            peer_ns[name] = min(min_time_ns(formulation, options.seconds) for formulation in formulations)
+        program = HERE / "programs" / f"{row.module}.iv"
+        limit_ns = count_operations(options.iverson, program, row.derivative, size) / peak_rate
+        labels = {"name": row.name, "module": row.module, "function": row.derivative, "size": size}
+        times = {"ns": iverson_ns, "limit_ns": limit_ns, "value_ns": value_ns, "compile_ns": compile_ns}
+        yield labels | times | {"peers": peer_ns}
 
 
-def table(rows):
-    """Returns Iverson's time over each peer's: below 1 Iverson is faster."""
-    titles = " | ".join("/ " + name for name in PEERS)
-    head = f"| | paper | sizes | Iverson, ms | compiled in, ms | of the limit | {titles} | gradient / value |"
+def format_table(rows):
+    """Formats the rows as a Markdown table. A ratio to a peer below 1 means that Iverson is faster."""
+    peer_titles = " | ".join("/ " + name for name in PEERS)
+    head = f"| | paper | sizes | Iverson, ms | compile time, ms | share of the limit | {peer_titles} | gradient / value |"
     lines = [head, "|---" * (7 + len(PEERS)) + "|"]
     for row in rows:
-        cells = [row["name"], PAPERS[row["module"]], sized(row["size"]), f"{row['ns'] / 1e6:.3g}"]
-        over = f"{row['ns'] / row['value_ns']:.1f}"
-        cells += [format(row["compile_ns"] / 1e6, ".3g"), of_limit(row)]
-        lines.append(f"| {' | '.join([*cells, *ratios(row), over])} |")
+        cells = [row["name"], PAPERS[row["module"]], format_sizes(row["size"]), f"{row['ns'] / 1e6:.3g}"]
+        cells += [format(row["compile_ns"] / 1e6, ".3g"), percent_of_peak(row)]
+        gradient_ratio = f"{row['ns'] / row['value_ns']:.1f}"
+        lines.append(f"| {' | '.join([*cells, *format_ratios(row), gradient_ratio])} |")
     return "\n".join(lines) + "\n"
 
 
-def name_of(row):
+def row_name(row):
     return row["name"]
 
 
 NOTES = """
-dF is "Efficient Differentiable Programming", ATL "Differentiating a Tensor Language", PDN "Parallel dual-numbers reverse AD",
-Accelerate "Reverse AD for Accelerate". Gradient / value is of Iverson alone. The limit is what the processor does at most, as for
-GradBench; where `iverson cost` counts no operation there is none: memory bounds what is left.
+The papers are dF ("Efficient Differentiable Programming"), ATL ("Differentiating a Tensor Language"), PDN ("Parallel
+dual-numbers reverse AD") and Accelerate ("Reverse AD for Accelerate"). Gradient / value is the ratio of Iverson's own
+times. The limit is the time of a row's operations at the peak rate of the processor, as for GradBench. A row has no
+limit if `iverson cost` counts no operation, because memory then bounds its time.
 
-Where a gradient is an argument, as of `dot`, Iverson gives the argument itself, and the peers copy it. What takes less than
-10 µs is a call and little else: one of C++ from Python takes 1 to 2 µs. `column and row of a diagonal` is at the size where
-JAX, which makes the matrix and its cotangent, takes 0.1 s. `particles` has the paper's size, and `dense network` the paper's
-layers, with a batch of inputs and outputs that are weighted, since the sum of a softmax is constant. The logarithm of a sum of
-exponentials stands among GradBench's tasks.
+The gradient of `dot` by one vector is the other vector. Iverson returns that argument without a copy, and the peers
+copy it. Rows below 10 µs measure mostly the call: a call of C++ from Python takes 1 to 2 µs. `column and row of a
+diagonal` has a size at which JAX takes 0.1 s, because JAX stores the matrix and its cotangent. `particles` has the
+paper's size, and `dense network` has the paper's layers. The network weights its outputs for a batch of inputs, because
+the sum of a softmax is constant. The table omits the logarithm of a sum of exponentials, because GradBench's `lse`
+measures it.
 """
 
-# The reason why a row takes more than twice the time of its best peer, on this machine or another.
-WHY = {
-    "greatest": "the greatest is looked for one by one, with a test for NaN; NumPy looks by vectors.",
-    "NNMF, exponential, rank one": "the adjoint divides three times for each entry, by hand it is once; and the compiler of"
-    " our kernels has vectors of 2.",
-    "deconvolution, by the signal": "each step adds a window to the cotangent, over the one before and shifted by one. Written as a"
-    " sum over the kernel for each place it takes a quarter, in Iverson too.",
-    "deconvolution, by the kernel": "the compiler of our kernels has vectors of 2.",
-    "sum of matrix * vector": "the compiler of our kernels has vectors of 2.",
-    "particles": "the loop over the steps is innermost, so that each coordinate waits for itself; in C++ all coordinates of a"
-    " step are one or two vectors.",
+VECTOR_WIDTH = "Iverson's code generator uses vectors of only 2 elements."
+
+# Reasons for each row that takes more than twice the time of its fastest peer, on some machine.
+SLOW_ROW_REASONS = {
+    "greatest": "Iverson compares single elements and tests each for NaN. NumPy compares vectors of elements.",
+    "NNMF, exponential, rank one": "The adjoint divides three times for each entry, and the handwritten derivative"
+    f" divides once. {VECTOR_WIDTH}",
+    "deconvolution, by the signal": "Each step adds a window to the cotangent, one element after the window of the"
+    " previous step. The same gradient as a sum over the kernel for each element takes a quarter of the time, in Iverson"
+    " too.",
+    "deconvolution, by the kernel": VECTOR_WIDTH,
+    "sum of matrix * vector": VECTOR_WIDTH,
+    "particles": "The loop over the steps is innermost, so each iteration waits for the previous one. C++ computes all"
+    " coordinates of a step in one or two vectors.",
 }
 
 
 if __name__ == "__main__":
-    run(__doc__, HERE, measured, table, name_of, WHY, peers.jax, NOTES)
+    run_benchmark(__doc__, HERE, measure_rows, format_table, row_name, SLOW_ROW_REASONS, peers.jax, NOTES)

@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
-# Tests Kakoune with kakoune-lsp, as on the book's page, with the server of IVERSON_LSP:
+# Kakoune test: runs kakoune-lsp with the configuration of the book's page on Kakoune, and with the
+# language server that IVERSON_LSP names:
 #
 #   IVERSON_LSP=target/debug/iverson-lsp editors/test/kakoune.sh
 #
-# `kak` and `kak-lsp` must be on the PATH; no terminal is necessary.
+# The programs `kak` and `kak-lsp` must be on the PATH. The test needs no terminal.
 set -euo pipefail
-: "${IVERSON_LSP:?has to name the program of the server}"
+: "${IVERSON_LSP:?must name the executable of the language server}"
 here="$(cd "$(dirname "$0")" && pwd)"
 server="$(realpath "$IVERSON_LSP")"
 page="$here/../../docs/book/src/editors/kakoune.md"
@@ -19,39 +20,40 @@ finish() {
 }
 trap finish EXIT
 
-# Prints the nth block of code of the page.
-block() { awk -v wanted="$1" '/^```$/ { inside = 0 } inside && nth == wanted { print } /^```text$/ { nth++; inside = 1 }' "$page"; }
+# Prints the nth code block of the page.
+code_block() { awk -v wanted="$1" '/^```$/ { inside = 0 } inside && nth == wanted { print } /^```text$/ { nth++; inside = 1 }' "$page"; }
 
 fail() { echo "$name: FAILED: $1${2:+: $2}" >&2; exit 1; }
-good() { echo "$name: ok: $1"; }
+pass() { echo "$name: ok: $1"; }
 
-# Makes the client run a command.
-does() { printf 'evaluate-commands -client client0 %%{ %s }\n' "$1" | kak -p "$session"; }
+# Runs a Kakoune command in the client.
+run_command() { printf 'evaluate-commands -client client0 %%{ %s }\n' "$1" | kak -p "$session"; }
 
-# Evaluates an expression of Kakoune in the client.
-value() {
-  rm -f "$folder/told"
-  does "echo -to-file $folder/told -- $1"
+# Prints the value of a Kakoune expansion, such as `%opt{filetype}`, in the client.
+expand_in_client() {
+  rm -f "$folder/value"
+  run_command "echo -to-file $folder/value -- $1"
   local tries=0
-  until [ -s "$folder/told" ] || [ "$tries" -ge 40 ]; do
+  until [ -s "$folder/value" ] || [ "$tries" -ge 40 ]; do
     sleep 0.05
     tries=$((tries + 1))
   done
-  cat "$folder/told" 2>/dev/null || true
+  cat "$folder/value" 2>/dev/null || true
 }
 
-# Waits until the value of an expression matches a shell pattern.
+# Waits until the value of an expansion matches a shell pattern. Arguments: the message of the
+# check, the expansion, the pattern.
 wait_for() {
-  local tries=0 found
+  local tries=0 value
   while :; do
-    found="$(value "$2")"
-    # shellcheck disable=SC2053 # it is a pattern
-    [[ "$found" == $3 ]] && break
+    value="$(expand_in_client "$2")"
+    # shellcheck disable=SC2053 # The right-hand side is a pattern.
+    [[ "$value" == $3 ]] && break
     tries=$((tries + 1))
-    [ "$tries" -lt 150 ] || fail "$1" "$found"
+    [ "$tries" -lt 150 ] || fail "$1" "$value"
     sleep 0.1
   done
-  good "$1"
+  pass "$1"
 }
 
 mkdir -p "$folder/config/kak" "$folder/program/.git" "$folder/bin" "$folder/run"
@@ -59,8 +61,8 @@ ln -s "$server" "$folder/bin/iverson-lsp"
 cp "$here/program.iv" "$folder/program/"
 export XDG_CONFIG_HOME="$folder/config" XDG_RUNTIME_DIR="$folder/run" PATH="$folder/bin:$PATH"
 {
-  block 1 | sed "s,/path/to/iverson,$here/../..,"
-  block 2
+  code_block 1 | sed "s,/path/to/iverson,$here/../..,"
+  code_block 2
 } >"$folder/config/kak/kakrc"
 cd "$folder/program"
 kak -s "$session" -ui dummy program.iv >"$folder/log" 2>&1 &
@@ -68,21 +70,21 @@ tries=0
 until kak -l | grep -q "^$session\$"; do
   sleep 0.1
   tries=$((tries + 1))
-  [ "$tries" -lt 100 ] || fail "Kakoune starts" "$(cat "$folder/log")"
+  [ "$tries" -lt 100 ] || fail "Kakoune starts a session" "$(cat "$folder/log")"
 done
-wait_for "a .iv file is a program" '%opt{filetype}' 'iverson'
-wait_for "it has lenses" '%opt{lsp_inlay_code_lenses}' '*run*'
-wait_for "and inlay hints" '%opt{lsp_inlay_hints}' '*<*n*'
-wait_for "a good program has no diagnostics" '%opt{lsp_diagnostic_error_count}' '0'
-does "execute-keys '<percent>s= conv\\(x, c\\)<ret>c= unknown(x, c)<esc>'"
-wait_for "an unknown name is told" '%opt{lsp_diagnostic_error_count}' '1'
-does 'execute-keys u'
-wait_for "and no more when it is mended" '%opt{lsp_diagnostic_error_count}' '0'
-does "execute-keys '<percent>s= conv\\(x, c\\)<ret>;hhhhhhhh'"
-does 'lsp-definition'
-wait_for "a use leads to its definition" '%val{cursor_line}' '2'
-does 'lsp-hover-buffer'
-wait_for "a hover opens" '%val{bufname}' '*hover*'
-does 'execute-keys <percent>'
-wait_for "and tells of the definition" '%val{selection}' '*def conv(*'
-echo "$name: all good"
+wait_for "a .iv file has the filetype iverson" '%opt{filetype}' 'iverson'
+wait_for 'a definition has the lens "run"' '%opt{lsp_inlay_code_lenses}' '*run*'
+wait_for "an inlay hint shows an inferred range" '%opt{lsp_inlay_hints}' '*<*n*'
+wait_for "a correct program has no errors" '%opt{lsp_diagnostic_error_count}' '0'
+run_command "execute-keys '<percent>s= conv\\(x, c\\)<ret>c= unknown(x, c)<esc>'"
+wait_for "an unknown name causes one error" '%opt{lsp_diagnostic_error_count}' '1'
+run_command 'execute-keys u'
+wait_for "a corrected program has no errors" '%opt{lsp_diagnostic_error_count}' '0'
+run_command "execute-keys '<percent>s= conv\\(x, c\\)<ret>;hhhhhhhh'"
+run_command 'lsp-definition'
+wait_for "the command lsp-definition moves the cursor from a call to its definition" '%val{cursor_line}' '2'
+run_command 'lsp-hover-buffer'
+wait_for "the command lsp-hover-buffer opens the hover buffer" '%val{bufname}' '*hover*'
+run_command 'execute-keys <percent>'
+wait_for "the hover of a definition contains its signature" '%val{selection}' '*def conv(*'
+echo "$name: all checks passed"

@@ -160,7 +160,7 @@ fn annotation_actions(session: &Session, module: &str, item: &ItemRef, selected:
     let wanted = HintSelection { extents: true, sizes: true, types: true, cost: false };
     let all: Vec<_> = hints(session, module, item.span(), wanted).into_iter().filter(|h| h.is_insertable).collect();
     let edit = |h: &crate::hints::SourceHint| {
-        let at = Location { module: item.module.clone(), span: Span::new(h.at, h.at) };
+        let at = Location { module: item.module.clone(), span: Span::new(h.offset, h.offset) };
         Edit { at, text: h.text.clone() }
     };
     // A hint follows its name, so the selected lines contain both.
@@ -168,7 +168,7 @@ fn annotation_actions(session: &Session, module: &str, item: &ItemRef, selected:
     let begin = text.get(..selected.start as usize).and_then(|t| t.rfind('\n')).map_or(0, |n| n + 1);
     let end =
         text.get(selected.end as usize..).and_then(|t| t.find('\n')).map_or(text.len(), |n| n + selected.end as usize);
-    let here: Vec<Edit> = all.iter().filter(|h| (begin..=end).contains(&(h.at as usize))).map(edit).collect();
+    let here: Vec<Edit> = all.iter().filter(|h| (begin..=end).contains(&(h.offset as usize))).map(edit).collect();
     let mut actions = Vec::new();
     if !here.is_empty() {
         let title = "Insert inferred types and extents here".to_owned();

@@ -130,10 +130,10 @@ fn work_at_spans(
 /// Formats a share of a cost. `None` if it is empty, or if the share depends on data without a
 /// bound in sizes while the total does not depend on data.
 fn format_share(work: &Formula, cost: &CostFormulas) -> Option<String> {
-    let told = !has_symbols(work)
+    let is_bounded = !has_symbols(work)
         || has_symbols(&cost.total.work)
         || cost.upper_bound(work, &cost.positive_context()).is_some();
-    (told && !work.pieces().is_empty()).then(|| format_formula(work, cost))
+    (is_bounded && !work.pieces().is_empty()).then(|| format_formula(work, cost))
 }
 
 /// The work of a product that a sum adds up.
@@ -178,11 +178,11 @@ pub fn product_work(
             work_at_spans(terms.into_iter().map(|(term, _)| term), def, &|at| *at == sum)
         };
         let own = here(own).unwrap_or_default();
-        let again = here(values).filter(|of| !of.pieces().is_empty());
-        let work = match (again, &all) {
+        let value_work = here(values).filter(|of| !of.pieces().is_empty());
+        let work = match (value_work, &all) {
             (None, _) => own,
             (Some(_), Some((all, of))) if !of.is_upper_bound => own.add(all),
-            (Some(again), _) => own.add(&again),
+            (Some(value_share), _) => own.add(&value_share),
         };
         format_share(&work, &cost)
     };
@@ -194,11 +194,11 @@ pub fn product_work(
 /// same for its adjoint.
 #[must_use]
 pub fn repeated_work(of: &EvaluationCosts) -> (Option<String>, Option<String>) {
-    let told = |both: &Option<(Formula, Formula)>| {
+    let work_text = |both: &Option<(Formula, Formula)>| {
         let (one, all) = both.as_ref().filter(|(one, _)| !one.pieces().is_empty())?;
         Some(format!("{}, in all {}", format_formula(one, &of.cost), format_total(of, all)))
     };
-    (told(&of.work), told(&of.adjoint))
+    (work_text(&of.work), work_text(&of.adjoint))
 }
 
 /// Formats the work of all evaluations of an expression.

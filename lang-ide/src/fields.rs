@@ -126,13 +126,13 @@ impl PatternWalker<'_> {
                 items.iter().zip(types.iter()).for_each(|(p, t)| self.collect_pattern(*p, t, shapes));
             }
             (ast::Pat::Sized(_, inner), _) => self.collect_pattern(*inner, ty, shapes),
-            (ast::Pat::Ctor { name, args, .. }, Type::Data(data, given)) => {
+            (ast::Pat::Ctor { name, args, .. }, Type::Data(data, type_args)) => {
                 let Some(info) = self.session.view().type_info(data) else { return };
                 let TypeInfoBody::Sum(ctors) = &info.body else { return };
                 let Some(ctor) = ctors.iter().find(|c| c.name == name.name) else { return };
                 for (arg, ty) in args.iter().zip(&ctor.args) {
                     let ty = match ty {
-                        Type::Param(k, _) => match given.get(*k as usize) {
+                        Type::Param(k, _) => match type_args.get(*k as usize) {
                             Some(GenericArg::Type(ty)) => ty,
                             _ => continue,
                         },

@@ -21,7 +21,7 @@ pub enum HintKind {
     /// The extent of a bare index: `for i` with `< n`.
     Extent,
     /// The type of an array, which contains its extents.
-    Size,
+    ArrayType,
     /// The type of anything else.
     Type,
     /// The cost of a definition.
@@ -32,7 +32,7 @@ pub enum HintKind {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct SourceHint {
     /// The offset at which the hint is displayed.
-    pub at: u32,
+    pub offset: u32,
     /// The start of the name that the hint describes.
     pub name_start: u32,
     /// Its text.
@@ -61,7 +61,7 @@ pub struct HintSelection {
 pub fn hints(session: &Session, module: &str, range: Span, wanted: HintSelection) -> Vec<SourceHint> {
     let touched = session.items_in(module, range);
     let mut all: Vec<SourceHint> = touched.flat_map(|item| hints_of_item(session, &item, range, wanted)).collect();
-    all.sort_by_key(|hint| hint.at);
+    all.sort_by_key(|hint| hint.offset);
     all
 }
 
@@ -79,7 +79,7 @@ fn hints_of_item(session: &Session, item: &ItemRef, range: Span, wanted: HintSel
         add_type_hints(&parsed.tree, body, item, range, wanted, &mut all);
     }
     if wanted.cost && item.kind == ItemKind::Def && !is_shadowed_duplicate(session, item) {
-        all.extend(cost_hint(session, item).filter(|hint| range.contains_inclusive(hint.at)));
+        all.extend(cost_hint(session, item).filter(|hint| range.contains_inclusive(hint.offset)));
     }
     all
 }
@@ -103,7 +103,7 @@ fn add_extent_hints(body: &TypedBody, item: &ItemRef, range: Span, all: &mut Vec
                 continue;
             }
             let text = format!(" < {n}");
-            all.push(SourceHint { at: end, name_start: start, text, kind: HintKind::Extent, is_insertable: true });
+            all.push(SourceHint { offset: end, name_start: start, text, kind: HintKind::Extent, is_insertable: true });
         }
     }
 }
@@ -118,12 +118,12 @@ fn add_type_hints(
     all: &mut Vec<SourceHint>,
 ) {
     let mut add_hint = |name: Span, at: u32, ty: &Type, before: &str, is_insertable: bool| {
-        let kind = if matches!(ty, Type::Array(..)) { HintKind::Size } else { HintKind::Type };
-        let is_wanted = if kind == HintKind::Size { wanted.sizes } else { wanted.types };
+        let kind = if matches!(ty, Type::Array(..)) { HintKind::ArrayType } else { HintKind::Type };
+        let is_wanted = if kind == HintKind::ArrayType { wanted.sizes } else { wanted.types };
         if is_wanted && range.contains_inclusive(at + item.start) && !ty.has_error() && !matches!(ty, Type::Fun(_)) {
             let name_start = name.start + item.start;
             all.push(SourceHint {
-                at: at + item.start,
+                offset: at + item.start,
                 name_start,
                 text: format!("{before}{ty}"),
                 kind,
@@ -204,5 +204,5 @@ fn cost_hint(session: &Session, item: &ItemRef) -> Option<SourceHint> {
     let mut text = format!("work {}", abbreviate_formula(&costs.primal?.work));
     text += &costs.adjoint.map(|c| format!(" · ∇ {}", abbreviate_formula(&c.work))).unwrap_or_default();
     let name_start = def.name.span.start + item.start;
-    Some(SourceHint { at, name_start, text, kind: HintKind::Cost, is_insertable: false })
+    Some(SourceHint { offset: at, name_start, text, kind: HintKind::Cost, is_insertable: false })
 }

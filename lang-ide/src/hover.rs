@@ -56,11 +56,11 @@ pub fn hover(session: &Session, module: &str, at: u32, depth: HoverDepth) -> Opt
     let mut span = None;
     let mut word = None;
     if let Some((_, found)) = name_at(session, module, at) {
-        let told = name_hover(session, &item, &found, depth);
+        let hover_of_name = name_hover(session, &item, &found, depth);
         if let NameTarget::Field(..) = found.meaning {
-            return field_hover(session, &item, &parsed.tree, &found, depth).or(told);
+            return field_hover(session, &item, &parsed.tree, &found, depth).or(hover_of_name);
         }
-        let NameTarget::Word(_) = found.meaning else { return told };
+        let NameTarget::Word(_) = found.meaning else { return hover_of_name };
         // `sum` represents the sum that it begins, `exp` its call.
         let start = found.span.start.checked_sub(item.start)?;
         let begun = parsed.tree.exprs.iter().map(|(_, node)| node).filter(|n| n.span.start == start);
@@ -69,23 +69,24 @@ pub fn hover(session: &Session, module: &str, at: u32, depth: HoverDepth) -> Opt
             Some(begun) => {
                 span = Some(begun.span);
                 let called = matches!(begun.kind, ast::Expr::Call(..));
-                word = told.map(|told| Hover { docs: word_docs(&found.name, Some(called)), ..told });
+                word = hover_of_name.map(|hover| Hover { docs: word_docs(&found.name, Some(called)), ..hover });
             }
             // `for` and `while` of a fold or loop are not expressions; they represent the loop.
             None => match enclosing_loop(&parsed.tree, start).filter(|_| matches!(&*found.name, "for" | "while")) {
                 Some(of) => {
                     let first = item.text.get(of.range()).and_then(|text| text.split(char::is_whitespace).next());
                     span = Some(of);
-                    word = told.map(|told| Hover { docs: word_docs(first.unwrap_or_default(), None), ..told });
+                    word =
+                        hover_of_name.map(|hover| Hover { docs: word_docs(first.unwrap_or_default(), None), ..hover });
                 }
-                None => return told,
+                None => return hover_of_name,
             },
         }
     }
     let span = match span {
         Some(span) => span,
         None => match type_hover::hover_between_names(session, &item, &parsed.tree, at, depth) {
-            Some(told) => return Some(told),
+            Some(hover) => return Some(hover),
             None => innermost_expression(&parsed.tree, at.checked_sub(item.start)?)?,
         },
     };
@@ -182,16 +183,16 @@ fn expression_hover(session: &Session, item: &ItemRef, span: Span, depth: HoverD
     let checked = session.checked_item(item)?;
     let node = node_at(item, &checked.body, span)?;
     let text = item.text.get(span.range()).unwrap_or_default();
-    let mut told = Hover {
+    let mut hover = Hover {
         span: span.shift(item.start),
         code: expression_with_type(text, &checked.body, node),
         ..Hover::default()
     };
     if depth == HoverDepth::Full {
-        derivative_hover::add_operator_derivative(session, item, &checked.body, node, &mut told);
+        derivative_hover::add_operator_derivative(session, item, &checked.body, node, &mut hover);
     }
-    add_costs_and_derivatives(session, item, &checked.body, node, depth, &mut told);
-    Some(told)
+    add_costs_and_derivatives(session, item, &checked.body, node, depth, &mut hover);
+    Some(hover)
 }
 
 /// Returns the innermost expression around an offset.
@@ -229,14 +230,14 @@ fn add_costs_and_derivatives(
     body: &TypedBody,
     node: TypedId,
     depth: HoverDepth,
-    told: &mut Hover,
+    hover: &mut Hover,
 ) {
     let def = &item.global;
     if depth != HoverDepth::Full {
-        told.pending = depth == HoverDepth::Quick;
+        hover.pending = depth == HoverDepth::Quick;
         return;
     }
-    told.rows.extend(work_rows(session, def, body, node));
+    hover.rows.extend(work_rows(session, def, body, node));
     if session.signature(def).is_none() {
         // A top-level expression is evaluated once and has no variables to differentiate by.
         return;
@@ -244,12 +245,12 @@ fn add_costs_and_derivatives(
     for part in session.cotangent(def, node) {
         match part {
             Ok(Entries { lets, .. }) if exceeds_hover(&lets) => {
-                told.note_missing("cotangent is", Some(TOO_LONG_NOTE.to_owned()))
+                hover.note_missing("cotangent is", Some(TOO_LONG_NOTE.to_owned()))
             }
             Ok(Entries { lets, entries: all, expression_part: part, case, cotangent, renamed_variables: hidden }) => {
-                told.note_shadowed(&hidden);
+                hover.note_shadowed(&hidden);
                 if let Some((name, whose)) = cotangent {
-                    told.add_note(format!("`{name}` is the cotangent of {}", describe_result(&whose, def)));
+                    hover.add_note(format!("`{name}` is the cotangent of {}", describe_result(&whose, def)));
                 }
                 let what = format!("{COTANGENT}{part}{}", case.map(|case| format!(" {case}")).unwrap_or_default());
                 let mut rows: Vec<(String, String)> =
@@ -257,21 +258,21 @@ fn add_costs_and_derivatives(
                 if rows.is_empty() {
                     rows.push((what, "0".to_owned()));
                 }
-                told.add_rows(rows, lets);
+                hover.add_rows(rows, lets);
             }
-            Err(why) => told.note_missing("cotangent is", why.phrase()),
+            Err(why) => hover.note_missing("cotangent is", why.phrase()),
         }
     }
     for part in session.partials(def, node) {
         match part {
             // The derivative of an expression by itself.
             Ok(Entries { entries: all, expression_part: part, .. })
-                if part.is_empty() && is_trivial_derivative(&all, &told.code) => {}
+                if part.is_empty() && is_trivial_derivative(&all, &hover.code) => {}
             Ok(Entries { lets, .. }) if exceeds_hover(&lets) => {
-                told.note_missing("partial derivatives are", Some(TOO_LONG_NOTE.to_owned()));
+                hover.note_missing("partial derivatives are", Some(TOO_LONG_NOTE.to_owned()));
             }
             Ok(Entries { lets, entries: all, expression_part: part, case, renamed_variables: hidden, .. }) => {
-                told.note_shadowed(&hidden);
+                hover.note_shadowed(&hidden);
                 let part = if part.is_empty() { part } else { format!("·{part}") };
                 let what = |of: &str| match &case {
                     // For an element of a sum type, the label already contains the constructor's
@@ -283,9 +284,9 @@ fn add_costs_and_derivatives(
                     None => format!("∂{part}/∂{of}"),
                 };
                 let rows = all.into_iter().map(|t| (what(&t.variable), truncate_to_cell(as_formula(&t.value))));
-                told.add_rows(rows.collect(), lets);
+                hover.add_rows(rows.collect(), lets);
             }
-            Err(why) => told.note_missing("partial derivatives are", why.phrase()),
+            Err(why) => hover.note_missing("partial derivatives are", why.phrase()),
         }
     }
 }
@@ -410,7 +411,7 @@ const COTANGENT: &str = "cotangent";
 
 /// Returns the hover of a name.
 fn name_hover(session: &Session, item: &ItemRef, found: &NameUse, depth: HoverDepth) -> Option<Hover> {
-    let mut told = Hover { span: found.span, ..Hover::default() };
+    let mut hover = Hover { span: found.span, ..Hover::default() };
     match &found.meaning {
         NameTarget::Local(of, local) => {
             let home = if *of == item.global { item.clone() } else { session.item(of)? };
@@ -418,8 +419,8 @@ fn name_hover(session: &Session, item: &ItemRef, found: &NameUse, depth: HoverDe
             let body = &checked.body;
             let declared = body.locals.get(local.0 as usize)?;
             let range = index_range(body, &home, *local).map(|r| format!(", {r}")).unwrap_or_default();
-            told.code = format!("{} : {}", found.name, declared.ty);
-            told.kind_text = format!("{}{range}", describe_local_kind(found.kind));
+            hover.code = format!("{} : {}", found.name, declared.ty);
+            hover.kind_text = format!("{}{range}", describe_local_kind(found.kind));
             let span =
                 Span::new(found.span.start.saturating_sub(item.start), found.span.end.saturating_sub(item.start));
             let real = |ty: &Type| !matches!(ty, Type::Scalar(s) if *s == lang_core::types::ty::Scalar::I64);
@@ -428,10 +429,10 @@ fn name_hover(session: &Session, item: &ItemRef, found: &NameUse, depth: HoverDe
             let is_whole = found.role == NameRole::Declaration || home.global != item.global;
             if let Some(param) = param.filter(|_| is_whole) {
                 if depth == HoverDepth::Full {
-                    derivative_hover::add_gradient(session, &home.global, param, &mut told);
+                    derivative_hover::add_gradient(session, &home.global, param, &mut hover);
                 }
-                told.pending = depth == HoverDepth::Quick && real(&declared.ty);
-                return Some(told);
+                hover.pending = depth == HoverDepth::Quick && real(&declared.ty);
+                return Some(hover);
             }
             match found.role {
                 _ if home.global != item.global => {}
@@ -442,37 +443,37 @@ fn name_hover(session: &Session, item: &ItemRef, found: &NameUse, depth: HoverDe
                     let value = bound_value(&parsed.tree, span).map(|value| parsed.tree.exprs[value].span);
                     if let Some(node) = value.and_then(|span| node_at(item, body, span)).filter(|_| real(&declared.ty))
                     {
-                        add_costs_and_derivatives(session, item, body, node, depth, &mut told);
+                        add_costs_and_derivatives(session, item, body, node, depth, &mut hover);
                     }
                 }
                 _ => {
                     if let Some(node) = node_at(item, body, span).filter(|_| real(&declared.ty)) {
-                        add_costs_and_derivatives(session, item, body, node, depth, &mut told);
-                        keep_cotangent_of_use(&mut told, &found.name);
+                        add_costs_and_derivatives(session, item, body, node, depth, &mut hover);
+                        keep_cotangent_of_use(&mut hover, &found.name);
                     }
                 }
             }
         }
-        NameTarget::Value(name) => add_definition(session, name, found, depth, &mut told)?,
+        NameTarget::Value(name) => add_definition(session, name, found, depth, &mut hover)?,
         NameTarget::Type(name) => {
             let defined = session.type_item(name)?;
-            told.code = first_paragraph(&defined.text);
-            told.docs = session.tree(&defined).map(|p| p.tree.docs.clone()).unwrap_or_default();
+            hover.code = first_paragraph(&defined.text);
+            hover.docs = session.tree(&defined).map(|p| p.tree.docs.clone()).unwrap_or_default();
         }
         NameTarget::Ctor(name, _) => {
             let defined = session.type_item(name)?;
-            told.code = first_paragraph(&defined.text);
-            told.kind_text = "constructor".to_owned();
+            hover.code = first_paragraph(&defined.text);
+            hover.kind_text = "constructor".to_owned();
         }
-        NameTarget::TypeParam(..) => told.kind_text = "type parameter".to_owned(),
+        NameTarget::TypeParam(..) => hover.kind_text = "type parameter".to_owned(),
         NameTarget::Field(..) => {
-            told.code = found.name.to_string();
-            told.kind_text = "field".to_owned();
+            hover.code = found.name.to_string();
+            hover.kind_text = "field".to_owned();
         }
         NameTarget::Module(module) => {
-            told.code = format!("import {}", found.name);
-            told.kind_text = format!("the module {module}");
-            told.docs = session.text(module).map(|t| module_head(&t)).unwrap_or_default();
+            hover.code = format!("import {}", found.name);
+            hover.kind_text = format!("the module {module}");
+            hover.docs = session.text(module).map(|t| module_head(&t)).unwrap_or_default();
         }
         NameTarget::Word(_) => {
             let all = vocabulary::describe(&found.name);
@@ -482,24 +483,24 @@ fn name_hover(session: &Session, item: &ItemRef, found: &NameUse, depth: HoverDe
                     code: format!("{}:", found.name),
                     kind_text: "named argument".to_owned(),
                     docs: doc.to_owned(),
-                    ..told
+                    ..hover
                 });
             };
-            told.code.clone_from(&first.signature);
-            told.kind_text = first.kind.to_owned();
-            told.docs = word_docs(&found.name, None);
-            told.rows = first.partials.iter().map(|(by, d)| (format!("∂/∂{by}"), (*d).to_owned())).collect();
+            hover.code.clone_from(&first.signature);
+            hover.kind_text = first.kind.to_owned();
+            hover.docs = word_docs(&found.name, None);
+            hover.rows = first.partials.iter().map(|(by, d)| (format!("∂/∂{by}"), (*d).to_owned())).collect();
         }
         NameTarget::Unknown => return None,
     }
-    Some(told)
+    Some(hover)
 }
 
 /// Keeps only the cotangent of a variable's use. Other uses of the name receive other cotangents,
 /// and the variable's cotangent is their sum.
-fn keep_cotangent_of_use(told: &mut Hover, name: &str) {
-    let first = HoverTable { rows: std::mem::take(&mut told.rows), lets: std::mem::take(&mut told.lets) };
-    for HoverTable { mut rows, lets } in [first].into_iter().chain(std::mem::take(&mut told.further_tables)) {
+fn keep_cotangent_of_use(hover: &mut Hover, name: &str) {
+    let first = HoverTable { rows: std::mem::take(&mut hover.rows), lets: std::mem::take(&mut hover.lets) };
+    for HoverTable { mut rows, lets } in [first].into_iter().chain(std::mem::take(&mut hover.further_tables)) {
         rows.retain(|(what, _)| what.starts_with(COTANGENT));
         let mut texts: Vec<String> = rows.iter().map(|(_, text)| text.clone()).collect();
         for (what, _) in &mut rows {
@@ -511,14 +512,14 @@ fn keep_cotangent_of_use(told: &mut Hover, name: &str) {
             texts.push(part);
         }
         let lets = mentioned_lets(&lets, texts.iter().map(String::as_str));
-        told.add_rows(rows, lets);
+        hover.add_rows(rows, lets);
     }
-    let texts = || told.tables().flat_map(|(rows, lets)| rows.iter().map(|(_, text)| text).chain(lets));
+    let texts = || hover.tables().flat_map(|(rows, lets)| rows.iter().map(|(_, text)| text).chain(lets));
     let hides = |note: &&String| match note.strip_suffix(SHADOWED_SUFFIX).and_then(|note| note.split('`').nth(1)) {
         Some(own) => texts().any(|text| text.contains(own)),
         None => note.contains(COTANGENT),
     };
-    told.notes = told.notes.iter().filter(hides).cloned().collect();
+    hover.notes = hover.notes.iter().filter(hides).cloned().collect();
 }
 
 fn describe_local_kind(kind: Option<LocalKind>) -> &'static str {
@@ -563,34 +564,35 @@ fn add_definition(
     name: &GlobalName,
     found: &NameUse,
     depth: HoverDepth,
-    told: &mut Hover,
+    hover: &mut Hover,
 ) -> Option<()> {
     let item = session.item(name)?;
     let parsed = session.tree(&item)?;
-    told.docs.clone_from(&parsed.tree.docs);
+    hover.docs.clone_from(&parsed.tree.docs);
     let Item::Def(def) = &parsed.tree.item else {
-        told.code = session.let_type(name).map(|ty| format!("{} : {ty}", found.name)).unwrap_or_default();
-        told.kind_text = "let".to_owned();
+        hover.code = session.let_type(name).map(|ty| format!("{} : {ty}", found.name)).unwrap_or_default();
+        hover.kind_text = "let".to_owned();
         return Some(());
     };
     let (start, end) = (parsed.tree.span.start, parsed.tree.exprs[def.body].span.start);
     let head = item.text.get(start as usize..end as usize).unwrap_or_default();
     let head = head.trim_end().trim_end_matches('=');
     let head = head.split_whitespace().collect::<Vec<_>>().join(" ");
-    told.code = head.replace("( ", "(").replace(" )", ")");
+    hover.code = head.replace("( ", "(").replace(" )", ")");
     if depth != HoverDepth::Full {
-        told.pending = depth == HoverDepth::Quick;
+        hover.pending = depth == HoverDepth::Quick;
         return Some(());
     }
     let Some(costs) = costs(session, name) else { return Some(()) };
-    let mut row = |what: &str, of: Option<String>| told.rows.extend(of.map(|of| (what.to_owned(), truncate_cases(of))));
+    let mut row =
+        |what: &str, of: Option<String>| hover.rows.extend(of.map(|of| (what.to_owned(), truncate_cases(of))));
     row("work", costs.primal.map(|c| c.work));
     row("forward", costs.forward.map(|c| c.work));
     row("adjoint", costs.adjoint.map(|c| c.work));
     row("certificate", costs.certificate.map(|c| c.line));
     if let Ok(view) = views::view(session, &name.module, &name.name, ViewStage::Adjoint) {
         if !view.is_program {
-            told.notes.extend(view.note);
+            hover.notes.extend(view.note);
             return Some(());
         }
         // First the definition itself, then the definitions that it calls.
@@ -599,10 +601,10 @@ fn add_definition(
         let before = before.strip_suffix(&[""]).unwrap_or(before);
         let gap: &[&str] = if before.is_empty() { &[] } else { &[""] };
         let lines: Vec<&str> = own.iter().chain(gap).chain(before).copied().collect();
-        told.adjoint = lines.iter().take(MAX_LINES).copied().collect::<Vec<_>>().join("\n");
+        hover.adjoint = lines.iter().take(MAX_LINES).copied().collect::<Vec<_>>().join("\n");
         if lines.len() > MAX_LINES {
-            let more = lang_core::base::counted(lines.len() - MAX_LINES, "more line", "more lines");
-            told.adjoint += &format!("\n-- and {more}");
+            let more = lang_core::base::count_with_noun(lines.len() - MAX_LINES, "more line", "more lines");
+            hover.adjoint += &format!("\n-- and {more}");
         }
     }
     Some(())

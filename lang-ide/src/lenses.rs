@@ -115,13 +115,13 @@ struct ExampleCalls {
 
 impl ExampleCalls {
     fn in_module(session: &Session, module: &str) -> Self {
-        let (mut asked, mut called) = (BTreeMap::new(), BTreeMap::new());
+        let (mut comment_calls, mut called) = (BTreeMap::new(), BTreeMap::new());
         let text = session.text(module).unwrap_or_default();
         for expression in text.lines().filter_map(evaluated_expression) {
             let parsed = parse_expr(expression);
             if parsed.diagnostics.is_empty() {
                 for (name, _) in called_names(&parsed.tree) {
-                    asked.entry(name).or_insert_with(|| expression.to_owned());
+                    comment_calls.entry(name).or_insert_with(|| expression.to_owned());
                 }
             }
         }
@@ -138,7 +138,7 @@ impl ExampleCalls {
                 }
             }
         }
-        Self { from_comments: asked, from_items: called }
+        Self { from_comments: comment_calls, from_items: called }
     }
 
     /// Returns the example of a definition: a comment's, else the first example of its

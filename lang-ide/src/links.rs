@@ -71,7 +71,7 @@ pub(crate) fn binding_links(
     def: &GlobalName,
     text: &str,
     bound: &[ExprRef],
-    given: &[ExprRef],
+    outputs: &[ExprRef],
 ) -> SourceLinks {
     let Some(start) = session.item(def).map(|item| item.start) else { return Vec::new() };
     let mut bound = bound.iter();
@@ -86,7 +86,7 @@ pub(crate) fn binding_links(
         let spans = if own.starts_with("let ") || own.starts_with("check ") {
             bound.next().map(expression_spans).unwrap_or_default()
         } else if k > 0 && !own.starts_with(' ') && !own.is_empty() {
-            given.iter().flat_map(expression_spans).collect()
+            outputs.iter().flat_map(expression_spans).collect()
         } else {
             Vec::new()
         };

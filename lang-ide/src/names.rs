@@ -490,10 +490,11 @@ impl NameCollector<'_> {
         let resolved = self.resolved;
         let top = matches!(tree.item, Item::Let(_));
         // The names of a top-level `let` are already in the list.
-        let told: HashSet<Span> = if top { self.found.iter().map(|u| u.span).collect() } else { HashSet::new() };
+        let listed_spans: HashSet<Span> =
+            if top { self.found.iter().map(|u| u.span).collect() } else { HashSet::new() };
         for (id, node) in tree.pats.iter() {
             match &node.kind {
-                Pat::Name(name) if !told.contains(&node.span) => match resolved.pats.get(&id) {
+                Pat::Name(name) if !listed_spans.contains(&node.span) => match resolved.pats.get(&id) {
                     Some(PatRes::Bind(local)) => self.add_local(name, node.span, *local),
                     Some(PatRes::Ctor(ty, k)) => {
                         self.add(name, node.span, NameTarget::Ctor(ty.clone(), *k), NameRole::Use)
@@ -517,7 +518,7 @@ impl NameCollector<'_> {
                             Some(_) => NameRole::Use,
                             None => NameRole::Shorthand,
                         };
-                        if pat.is_none() && !told.contains(&name.span) {
+                        if pat.is_none() && !listed_spans.contains(&name.span) {
                             self.add_declaration(name);
                         }
                         self.add_identifier(
@@ -528,7 +529,7 @@ impl NameCollector<'_> {
                     }
                 }
                 Pat::Sized(sizes, _) => {
-                    sizes.iter().filter(|s| !told.contains(&s.span)).for_each(|s| self.add_declaration(s));
+                    sizes.iter().filter(|s| !listed_spans.contains(&s.span)).for_each(|s| self.add_declaration(s));
                 }
                 _ => {}
             }

@@ -31,9 +31,9 @@ pub(crate) fn run_speculatively<T: Send + 'static>(
     work: impl FnOnce(&AtomicBool) -> T + Clone + Send + 'static,
 ) -> Option<T> {
     let stop = StopOnDrop(Arc::default());
-    let (told, answer) = channel();
+    let (sender, answer) = channel();
     let stopped = Arc::clone(&stop.0);
-    let work = move || drop(told.send(work(&stopped)));
+    let work = move || drop(sender.send(work(&stopped)));
     let deep = thread::Builder::new().stack_size(STACK_SIZE);
     // The system may refuse so large a stack. The default stack suffices for all but the deepest
     // programs.

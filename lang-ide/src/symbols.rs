@@ -118,16 +118,16 @@ fn symbols_of_item(session: &Session, item: &ItemRef) -> Vec<ModuleSymbol> {
                 (Some(first), Some(last)) => format!("({})", text(first.span.to(last.span))),
                 _ => String::new(),
             };
-            let mut made = symbol(&def.name.name, SymbolKind::Type, detail, def.name.span);
+            let mut type_symbol = symbol(&def.name.name, SymbolKind::Type, detail, def.name.span);
             let single = session.resolved(item).is_some_and(|r| r.is_single_ctor);
             for_each_part(tree, def, single, &mut |name, kind, span, selection| {
                 let detail = text(Span::new(selection.end.min(span.end), span.end));
                 let detail = detail.trim_start_matches([':', ' ']).to_owned();
                 let mut part = symbol(name, kind, detail, selection);
                 part.span = span.shift(item.start);
-                made.children.push(part);
+                type_symbol.children.push(part);
             });
-            vec![made]
+            vec![type_symbol]
         }
         Item::Import(import) => {
             let name = import.alias.as_ref().map_or(&item.name, |a| &a.name);
@@ -256,13 +256,13 @@ fn add_if_matching(
     container: Option<&Name>,
 ) {
     if let Some(rank) = match_rank(&symbol.name, query) {
-        let made = WorkspaceSymbol {
+        let workspace_symbol = WorkspaceSymbol {
             name: symbol.name.clone(),
             kind: symbol.kind,
             location: Location { module: module.clone(), span: symbol.selection },
             container: container.cloned(),
         };
-        found.push((rank, library, symbol.name.len(), made));
+        found.push((rank, library, symbol.name.len(), workspace_symbol));
     }
     for part in &symbol.children {
         add_if_matching(found, module, library, query, part, Some(&symbol.name));

@@ -53,9 +53,9 @@ pub(crate) fn parsable_actions(item: &ItemRef, changes: Vec<CandidateEdit>) -> V
     let can_be_read = |change: &CandidateEdit| {
         let ends = item.text.get(..change.span.start as usize).zip(item.text.get(change.span.end as usize..));
         let Some((before, behind)) = ends else { return false };
-        let again = parse_split(item.kind, &format!("{before}{}{behind}", change.text));
+        let reparsed = parse_split(item.kind, &format!("{before}{}{behind}", change.text));
         let end = before.len() + change.text.len();
-        !again.diagnostics.iter().any(|d| d.is_error() && (d.span.start as usize) <= end)
+        !reparsed.diagnostics.iter().any(|d| d.is_error() && (d.span.start as usize) <= end)
     };
     to_actions(item, deduplicate(changes).into_iter().filter(can_be_read).collect())
 }

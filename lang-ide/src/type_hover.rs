@@ -63,6 +63,6 @@ pub(crate) fn hover_between_names(
         return None;
     }
     let name = uses(session, item).into_iter().find(|u| u.role == NameRole::Declaration && u.span.start != at)?;
-    let told = hover(session, &item.module, name.span.start, depth)?;
-    Some(Hover { span: Span::new(at, at.saturating_add(1)), ..told })
+    let name_hover = hover(session, &item.module, name.span.start, depth)?;
+    Some(Hover { span: Span::new(at, at.saturating_add(1)), ..name_hover })
 }

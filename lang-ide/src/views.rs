@@ -89,8 +89,8 @@ pub fn view(session: &Session, module: &str, def: &str, stage: ViewStage) -> Res
             let form = if stage == ViewStage::Pairs { &stages.flat } else { &stages.pushed };
             let mut view = plain(form.to_string());
             let bound: Vec<ExprRef> = form.bindings.iter().map(|(_, e)| e.clone()).collect();
-            let given: Vec<ExprRef> = form.outputs.iter().map(|(_, e)| e.clone()).collect();
-            view.lines = links::binding_links(session, &name, &view.text, &bound, &given);
+            let outputs: Vec<ExprRef> = form.outputs.iter().map(|(_, e)| e.clone()).collect();
+            view.lines = links::binding_links(session, &name, &view.text, &bound, &outputs);
             view
         }
         ViewStage::Ssa => {
@@ -133,11 +133,11 @@ fn derivative_view(session: &Session, def: &GlobalName, which: DerivativeMode) -
     let shown = source::print_derivative(session, session, &session.view(), def, &text, which)
         .map_err(|why| describe_missing_forms(session, def, &why))?;
     match shown {
-        DerivativeText::Source(made) => {
-            let text = made.full_text();
+        DerivativeText::Source(printed) => {
+            let text = printed.full_text();
             // The text begins with the definitions that it calls.
-            let before = text.lines().count().saturating_sub(made.text.lines().count());
-            let lines = source_lines(session, def, which, &made, before).unwrap_or_default();
+            let before = text.lines().count().saturating_sub(printed.text.lines().count());
+            let lines = source_lines(session, def, which, &printed, before).unwrap_or_default();
             let begins = u32::try_from(before).unwrap_or(0);
             Ok(DefinitionView { text, is_program: true, definition_line: begins, note: None, lines })
         }
@@ -165,7 +165,7 @@ fn source_lines(
     session: &Session,
     def: &GlobalName,
     which: DerivativeMode,
-    made: &source::PrintedDerivative,
+    printed: &source::PrintedDerivative,
     before: usize,
 ) -> Option<Vec<(u32, Vec<Span>)>> {
     let start = session.item(def)?.start;
@@ -173,10 +173,11 @@ fn source_lines(
     let derived = if which == DerivativeMode::Adjoint { adjoint } else { forward };
     let ssa = session.ssa(&derived)?;
     let mut lines: BTreeMap<u32, Vec<Span>> = BTreeMap::new();
-    for (part, vars) in statement_spans(made)? {
-        let all = merged_statements(&ssa, made, &vars).into_iter().flat_map(|var| session.source_spans(&derived, var));
+    for (part, vars) in statement_spans(printed)? {
+        let all =
+            merged_statements(&ssa, printed, &vars).into_iter().flat_map(|var| session.source_spans(&derived, var));
         let own: Vec<Span> = all.filter(|(of, _)| of == def).map(|(_, span)| span.shift(start)).collect();
-        let line = |at: u32| made.text.get(..at as usize).map(|text| before + text.matches('\n').count());
+        let line = |at: u32| printed.text.get(..at as usize).map(|text| before + text.matches('\n').count());
         for k in line(part.start)?..=line(part.end)? {
             lines.entry(u32::try_from(k).ok()?).or_default().extend(&own);
         }
@@ -190,8 +191,8 @@ fn source_lines(
 
 /// Returns the spans of a definition that correspond to statements: its `let`s, and each result if
 /// the results are separable.
-fn statement_spans(made: &source::PrintedDerivative) -> Option<Vec<(Span, Vec<StmtId>)>> {
-    let tree = parse_item(&made.text).tree;
+fn statement_spans(printed: &source::PrintedDerivative) -> Option<Vec<(Span, Vec<StmtId>)>> {
+    let tree = parse_item(&printed.text).tree;
     let Item::Def(def) = &tree.item else { return None };
     let (mut all, mut last) = (Vec::new(), def.body);
     while let Expr::Let(binds, body) = &tree.exprs[last].kind {
@@ -204,22 +205,22 @@ fn statement_spans(made: &source::PrintedDerivative) -> Option<Vec<(Span, Vec<St
                     _ => {}
                 }
             }
-            let vars = made.lets.iter().filter(|(n, _)| names.contains(n)).map(|(_, v)| *v);
+            let vars = printed.lets.iter().filter(|(n, _)| names.contains(n)).map(|(_, v)| *v);
             all.push((tree.pats[bind.pat].span.to(tree.exprs[bind.value].span), vars.collect()));
         }
         last = *body;
     }
     match &tree.exprs[last].kind {
-        Expr::Tuple(items) if items.len() == made.results.len() => {
-            all.extend(items.iter().zip(&made.results).map(|(e, v)| (tree.exprs[*e].span, vec![*v])));
+        Expr::Tuple(items) if items.len() == printed.results.len() => {
+            all.extend(items.iter().zip(&printed.results).map(|(e, v)| (tree.exprs[*e].span, vec![*v])));
         }
-        _ => all.push((tree.exprs[last].span, made.results.clone())),
+        _ => all.push((tree.exprs[last].span, printed.results.clone())),
     }
     Some(all)
 }
 
 /// Returns the statements with their transitive operands, up to those that another `let` names.
-fn merged_statements(ssa: &SsaFunction, made: &source::PrintedDerivative, of: &[StmtId]) -> Vec<StmtId> {
+fn merged_statements(ssa: &SsaFunction, printed: &source::PrintedDerivative, of: &[StmtId]) -> Vec<StmtId> {
     let mut open = of.to_vec();
     let mut found = Vec::new();
     while let Some(var) = open.pop() {
@@ -228,7 +229,7 @@ fn merged_statements(ssa: &SsaFunction, made: &source::PrintedDerivative, of: &[
             continue;
         }
         found.push(var);
-        stmt.rhs.for_each_operand(&mut |v| open.extend(Some(v).filter(|v| !made.lets.iter().any(|(_, l)| l == v))));
+        stmt.rhs.for_each_operand(&mut |v| open.extend(Some(v).filter(|v| !printed.lets.iter().any(|(_, l)| l == v))));
     }
     found
 }
@@ -239,7 +240,7 @@ const MAX_COLUMN_WIDTH: usize = 60;
 fn cost_view(session: &Session, def: &GlobalName) -> Result<DefinitionView, String> {
     let costs = costs(session, def).ok_or_else(|| format!("`{}` has no cost formula", def.name))?;
     let mut text = format!("{}\n\n", def.name);
-    let mut told = |of: &str, figures: &Option<CostDisplay>| {
+    let mut append_costs = |of: &str, figures: &Option<CostDisplay>| {
         let Some(figures) = figures else { return };
         let mut rows = vec![("work", figures.work.clone()), ("iterations", figures.iterations.clone())];
         rows.extend(figures.tests.clone().map(|tests| ("tests", tests)));
@@ -248,10 +249,10 @@ fn cost_view(session: &Session, def: &GlobalName) -> Result<DefinitionView, Stri
             text += &format!("{:<14} {what:<10}  {formula}\n", if k == 0 { of } else { "" });
         }
     };
-    told("primal", &costs.primal);
-    told("forward", &costs.forward);
-    told("adjoint", &costs.adjoint);
-    told("value, adjoint", &costs.adjoint_with_value);
+    append_costs("primal", &costs.primal);
+    append_costs("forward", &costs.forward);
+    append_costs("adjoint", &costs.adjoint);
+    append_costs("value, adjoint", &costs.adjoint_with_value);
     if let Some(certificate) = &costs.certificate {
         text += &format!("\n{}\n", certificate.line);
     }

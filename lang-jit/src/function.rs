@@ -120,14 +120,14 @@ fn build_report(module: &mut JITModule) -> EmitResult<Context> {
     let mut signature = module.make_signature();
     signature.params.extend([AbiParam::new(types::I64); 3]);
     let id = module.declare_function("report_progress", Linkage::Import, &signature).map_err(|why| why.to_string())?;
-    let told = module.declare_func_in_func(id, &mut context.func);
+    let callee = module.declare_func_in_func(id, &mut context.func);
     let mut frontend = FunctionBuilderContext::new();
     let mut builder = FunctionBuilder::new(&mut context.func, &mut frontend);
     let entry = builder.create_block();
     builder.append_block_params_for_function_params(entry);
     builder.switch_to_block(entry);
     let arguments = builder.block_params(entry).to_vec();
-    builder.ins().call(told, &arguments);
+    builder.ins().call(callee, &arguments);
     builder.ins().return_(&[]);
     builder.seal_all_blocks();
     builder.finalize(module.target_config());

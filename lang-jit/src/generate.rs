@@ -124,7 +124,7 @@ impl<'g> Generator<'g> {
             builder.ins().load(types::I64, flags, arguments, at * 8)
         };
         let flag = word(&mut builder, FLAG);
-        let [told, pool] = [PROGRESS, POOL].map(|at| word(&mut builder, at));
+        let [receiver, pool] = [PROGRESS, POOL].map(|at| word(&mut builder, at));
         let (places, first) = argument_words(kernel);
         let mut memory = HashMap::new();
         let sizes: Vec<Poly> = ssa.sizes.iter().map(|l| Poly::atom(ssa.vars.atom(*l))).collect();
@@ -158,7 +158,7 @@ impl<'g> Generator<'g> {
         let context = FactContext::new(&sizes);
         let loops = HashMap::new();
         let operations = Vec::new();
-        let mut made = Self {
+        let mut generator = Self {
             builder,
             ssa,
             places,
@@ -173,7 +173,7 @@ impl<'g> Generator<'g> {
             apply,
             multiply,
             report: None,
-            progress_receiver: told,
+            progress_receiver: receiver,
             pool,
             operations,
             context,
@@ -187,12 +187,12 @@ impl<'g> Generator<'g> {
             products: HashMap::new(),
             fused,
         };
-        let declared: Vec<(StmtId, Variable)> = made.registers.iter().map(|(v, r)| (*v, *r)).collect();
+        let declared: Vec<(StmtId, Variable)> = generator.registers.iter().map(|(v, r)| (*v, *r)).collect();
         for (var, register) in declared {
-            let zero = made.zero(made.scalar(var));
-            made.builder.def_var(register, zero);
+            let zero = generator.zero(generator.scalar(var));
+            generator.builder.def_var(register, zero);
         }
-        Ok(made)
+        Ok(generator)
     }
 
     pub(crate) fn emit_body(&mut self) -> EmitResult<()> {

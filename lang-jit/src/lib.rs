@@ -110,9 +110,9 @@ impl KernelBackend for Jit {
         }
         // If the compiler panics, the kernel has no code and the engine runs it statement by
         // statement.
-        let made = catch_unwind(AssertUnwindSafe(|| function::compile_kernel(&self.isa, &self.pool, ssa, kernel)));
-        let made = made.ok().and_then(Result::ok);
-        known.insert(key, made.clone());
-        made
+        let outcome = catch_unwind(AssertUnwindSafe(|| function::compile_kernel(&self.isa, &self.pool, ssa, kernel)));
+        let compiled = outcome.ok().and_then(Result::ok);
+        known.insert(key, compiled.clone());
+        compiled
     }
 }

@@ -17,8 +17,9 @@ use crate::vectorise::little_endian;
 impl<'g> Generator<'g> {
     /// Returns whether the statement sets the truth value of an iteration, which lanes can hold.
     pub(crate) fn is_mask(&self, set: &Assignment) -> bool {
-        let made = matches!(set.rhs, Rhs::Map { .. } | Rhs::Contract { .. } | Rhs::Add(_));
-        made && set.accumulate.is_none()
+        let has_maskable_rhs = matches!(set.rhs, Rhs::Map { .. } | Rhs::Contract { .. } | Rhs::Add(_));
+        has_maskable_rhs
+            && set.accumulate.is_none()
             && self.scalar(set.var) == Scalar::Bool
             && self.registers.contains_key(&set.var)
     }
@@ -65,8 +66,8 @@ impl<'g> Generator<'g> {
         if p.is_true() || self.context.implies(p) {
             return Ok(holds);
         }
-        let asked = self.mask(index, p)?;
-        Ok(self.builder.ins().band(holds, asked))
+        let condition = self.mask(index, p)?;
+        Ok(self.builder.ins().band(holds, condition))
     }
 
     fn mask_element(&mut self, index: LocalId, of: &TensorAccess) -> EmitResult<Value> {

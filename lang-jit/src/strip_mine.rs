@@ -162,8 +162,8 @@ impl<'g> Generator<'g> {
             last = last.max(phase);
             let is_kept = |var: StmtId| self.registers.contains_key(&var) || !self.memory.contains_key(&var);
             let in_place = function.map_or((false, false), |(_, of)| {
-                let given = !is_kept(of.var) && of.var != set.var && self.reads_contiguous(index, of);
-                (given, !is_kept(set.var) && self.element_stride(set.var, &set.at, index) == Some(1))
+                let is_argument_in_place = !is_kept(of.var) && of.var != set.var && self.reads_contiguous(index, of);
+                (is_argument_in_place, !is_kept(set.var) && self.element_stride(set.var, &set.at, index) == Some(1))
             });
             parts.push(StripStatement { set, phase, function, in_place });
         }
@@ -180,11 +180,11 @@ impl<'g> Generator<'g> {
             let var = set.var;
             if let Some((_, argument)) = part.function {
                 part.in_place.0 |= self.strip.tiles.contains_key(&argument.var);
-                let (given, made) = part.in_place;
-                if !given {
+                let (is_argument_in_place, is_result_in_place) = part.in_place;
+                if !is_argument_in_place {
                     arguments.insert(var, self.allocate_tile());
                 }
-                if !made {
+                if !is_result_in_place {
                     let slot = self.allocate_tile();
                     self.strip.tiles.insert(var, StripTile { slot, valid_from: phase });
                 }

@@ -80,11 +80,11 @@ impl ThreadPool {
     }
 
     /// Runs all pieces. No two pieces of the job run at once under the same thread number. After
-    /// each piece that the caller runs, `told` receives the number of pieces done.
+    /// each piece that the caller runs, `report_progress` receives the number of pieces done.
     ///
     /// # Panics
     /// If a piece panics.
-    pub(crate) fn run(&self, count: usize, work: &PieceWork<'_>, told: &dyn Fn(usize)) {
+    pub(crate) fn run(&self, count: usize, work: &PieceWork<'_>, report_progress: &dyn Fn(usize)) {
         let alone = self.threads < 2 || count < 2 || IN_JOB.get();
         let started = match self.started.try_lock() {
             Ok(started) => Some(started),
@@ -95,7 +95,7 @@ impl ThreadPool {
         let Some(mut started) = started.filter(|_| !alone) else {
             for piece in 0..count {
                 work(piece, 0);
-                told(piece + 1);
+                report_progress(piece + 1);
             }
             return;
         };
@@ -107,7 +107,7 @@ impl ThreadPool {
         let job = Job { work, next: &raw const next, done: &raw const done, failed: &raw const failed, count };
         self.shared.update_board(|board| board.job = Some(job));
         // SAFETY: the job's values are borrowed here.
-        unsafe { job.run_pieces(0, told) };
+        unsafe { job.run_pieces(0, report_progress) };
         let mut board = self.shared.board();
         board.job = None;
         while board.workers > 0 {
@@ -194,7 +194,7 @@ impl Job {
     ///
     /// # Safety
     /// The values that the job points at must live until this returns.
-    unsafe fn run_pieces(self, thread: usize, told: &dyn Fn(usize)) {
+    unsafe fn run_pieces(self, thread: usize, report_progress: &dyn Fn(usize)) {
         // SAFETY: by the contract above.
         let (work, next, done, failed) = unsafe { (&*self.work, &*self.next, &*self.done, &*self.failed) };
         let before = IN_JOB.replace(true);
@@ -205,7 +205,7 @@ impl Job {
                     break;
                 }
                 work(piece, thread);
-                told(done.fetch_add(1, Ordering::Relaxed) + 1);
+                report_progress(done.fetch_add(1, Ordering::Relaxed) + 1);
             }
         }));
         IN_JOB.set(before);

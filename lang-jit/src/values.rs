@@ -286,14 +286,14 @@ impl<'g> Generator<'g> {
         for (value, kind) in operands.iter().zip(kinds) {
             bits.push(self.bits_of(*value, *kind));
         }
-        let given = self.emit_call(of, &bits)?;
+        let result = self.emit_call(of, &bits)?;
         Ok(match to {
-            Scalar::F64 => self.builder.ins().bitcast(types::F64, default_flags(), given),
+            Scalar::F64 => self.builder.ins().bitcast(types::F64, default_flags(), result),
             Scalar::F32 => {
-                let short = self.builder.ins().ireduce(types::I32, given);
+                let short = self.builder.ins().ireduce(types::I32, result);
                 self.builder.ins().bitcast(types::F32, default_flags(), short)
             }
-            Scalar::I64 => given,
+            Scalar::I64 => result,
             Scalar::Bool => return Err("a runtime call that returns a truth value".to_owned()),
         })
     }

@@ -409,8 +409,8 @@ impl<'g> Generator<'g> {
         }
         if self.reads_contiguous(index, of) {
             let ElementAddress { address, offset } = self.element_address(of.var, &of.at)?;
-            let given = self.memory.get(&of.var).is_some_and(|m| !m.is_written);
-            let flags = if given && self.can_move(of.var, &of.at)? {
+            let is_read_only = self.memory.get(&of.var).is_some_and(|m| !m.is_written);
+            let flags = if is_read_only && self.can_move(of.var, &of.at)? {
                 unaligned().with_readonly().with_can_move()
             } else {
                 unaligned()

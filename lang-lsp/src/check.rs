@@ -90,10 +90,10 @@ impl DiagnosticStore {
     }
 
     fn publish(&mut self, document: &ClientDocument, diagnostics: Vec<lsp::Diagnostic>) {
-        let told = (document.version, diagnostics);
-        if self.published.get(&document.url) != Some(&told) {
-            let (version, diagnostics) = told.clone();
-            self.published.insert(document.url.clone(), told);
+        let publication = (document.version, diagnostics);
+        if self.published.get(&document.url) != Some(&publication) {
+            let (version, diagnostics) = publication.clone();
+            self.published.insert(document.url.clone(), publication);
             let params = PublishDiagnosticsParams { uri: document.url.clone(), diagnostics, version: Some(version) };
             self.client.notify::<PublishDiagnostics>(params);
         }
@@ -158,20 +158,20 @@ impl DiagnosticStore {
             let before = saved.and_then(|saved| saved.get(&known.anchor.item));
             let before = before.filter(|before| !is_equal_up_to_names(before, &known.hint.text));
             let changed = before.map(|before| format!(" (saved: {before})")).unwrap_or_default();
-            Some(SourceHint { at, text: format!("{}{changed}{mark}", known.hint.text), ..known.hint.clone() })
+            Some(SourceHint { offset: at, text: format!("{}{changed}{mark}", known.hint.text), ..known.hint.clone() })
         };
         self.costs.get(module).into_iter().flatten().filter_map(placed).collect()
     }
 
     /// Clears the diagnostics of closed documents and forgets their data.
-    fn forget_closed(&mut self, seen: &RequestContext<'_>) {
-        let closed: Vec<Url> = self.published.keys().filter(|url| seen.documents.get(url).is_none()).cloned().collect();
+    fn forget_closed(&mut self, context: &RequestContext<'_>) {
+        let closed: Vec<Url> = self.published.keys().filter(|url| context.documents.get(url).is_none()).cloned().collect();
         for uri in closed {
             self.published.remove(&uri);
             let params = PublishDiagnosticsParams { uri, diagnostics: Vec::new(), version: None };
             self.client.notify::<PublishDiagnostics>(params);
         }
-        let is_open = |module: &ModuleName| seen.documents.of_module(module).is_some();
+        let is_open = |module: &ModuleName| context.documents.of_module(module).is_some();
         self.module_diagnostics.retain(|module, _| is_open(module));
         self.warnings.retain(|module, _| is_open(module));
         self.run_errors.retain(|module, _| is_open(module));
@@ -245,7 +245,7 @@ impl WorkerQuestion for CheckTask {
 
 impl CheckTask {
     fn run_check(&self, session: &Session, world: &WorkerContext) {
-        let seen = world.request_context(session);
+        let context = world.request_context(session);
         let missing: HashSet<ModuleName> = self
             .changed_modules
             .iter()
@@ -257,7 +257,7 @@ impl CheckTask {
             missing.iter().filter(|m| !m.ends_with(".iv")).map(|m| with_file_extension(m).into()).collect();
         let ended = ended.into_iter().filter(|module| session.text(module).is_none());
         let mut missing: Vec<ModuleName> = ended.chain(missing.iter().cloned()).collect();
-        missing.retain(|module| !lock_store(seen.diagnostic_store).missing_files.contains(module));
+        missing.retain(|module| !lock_store(context.diagnostic_store).missing_files.contains(module));
         let fresh = self.changed_modules.clone();
         if !missing.is_empty() {
             // Reading them triggers another check.
@@ -268,77 +268,77 @@ impl CheckTask {
             return;
         }
         self.queue.send(move |state| state.imports_searched(&fresh));
-        let told =
-            if seen.abilities.pulls_diagnostics { Vec::new() } else { ordered_documents(&seen, self.edited.as_ref()) };
-        for document in told {
-            let before = lock_store(seen.diagnostic_store).module_diagnostics.get(&document.module).cloned();
+        let documents =
+            if context.abilities.pulls_diagnostics { Vec::new() } else { ordered_documents(&context, self.edited.as_ref()) };
+        for document in documents {
+            let before = lock_store(context.diagnostic_store).module_diagnostics.get(&document.module).cloned();
             // For a large module, the diagnostics of the edited items come first.
             if let Some(before) = before.filter(|before| before.items() > LARGE_MODULE_ITEMS)
                 && let Some(found) = session.diagnostics_after_edit(&document.module, &before)
             {
-                publish_document(&seen, document, &found);
+                publish_document(&context, document, &found);
             }
             let found = session.module_diagnostics(&document.module);
-            publish_document(&seen, document, &found);
-            lock_store(seen.diagnostic_store).module_diagnostics.insert(document.module.clone(), found);
+            publish_document(&context, document, &found);
+            lock_store(context.diagnostic_store).module_diagnostics.insert(document.module.clone(), found);
         }
-        lock_store(seen.diagnostic_store).forget_closed(&seen);
+        lock_store(context.diagnostic_store).forget_closed(&context);
         self.queue.send(|state| state.views_changed());
-        self.views.iter().for_each(|view| view.update_file(&seen));
+        self.views.iter().for_each(|view| view.update_file(&context));
     }
 }
 
 /// A module with more items is large.
 const LARGE_MODULE_ITEMS: usize = 256;
 
-fn publish_document(seen: &RequestContext<'_>, document: &ClientDocument, found: &ModuleDiagnostics) {
-    if let Some(diagnostics) = protocol_diagnostics(seen, document, found.diagnostics()) {
-        lock_store(seen.diagnostic_store).publish(document, diagnostics);
+fn publish_document(context: &RequestContext<'_>, document: &ClientDocument, found: &ModuleDiagnostics) {
+    if let Some(diagnostics) = protocol_diagnostics(context, document, found.diagnostics()) {
+        lock_store(context.diagnostic_store).publish(document, diagnostics);
     }
 }
 
 /// Returns the open documents, `first` before the others.
-fn ordered_documents<'d>(seen: &RequestContext<'d>, first: Option<&Url>) -> Vec<&'d Arc<ClientDocument>> {
+fn ordered_documents<'d>(context: &RequestContext<'d>, first: Option<&Url>) -> Vec<&'d Arc<ClientDocument>> {
     let own = |d: &&Arc<ClientDocument>| !files::is_library(&d.module) && !views::is_view(&d.url);
-    let mut all: Vec<_> = seen.documents.iter().filter(own).collect();
+    let mut all: Vec<_> = context.documents.iter().filter(own).collect();
     all.sort_by(|a, b| (Some(&a.url) != first, &a.url).cmp(&(Some(&b.url) != first, &b.url)));
     all
 }
 
 /// Returns all diagnostics of a document, in the protocol's form.
 pub(crate) fn document_diagnostics(
-    seen: &RequestContext<'_>,
+    context: &RequestContext<'_>,
     document: &ClientDocument,
 ) -> Option<Vec<lsp::Diagnostic>> {
     if views::is_view(&document.url) {
         return None;
     }
-    protocol_diagnostics(seen, document, seen.session.diagnostics(&document.module))
+    protocol_diagnostics(context, document, context.session.diagnostics(&document.module))
 }
 
 /// Combines the diagnostics of a document with the stored warnings and errors, in the protocol's
 /// form.
 fn protocol_diagnostics(
-    seen: &RequestContext<'_>,
+    context: &RequestContext<'_>,
     document: &ClientDocument,
     mut all: Vec<Diagnostic>,
 ) -> Option<Vec<lsp::Diagnostic>> {
-    let text = seen.text(&document.module)?;
-    let checker = lock_store(seen.diagnostic_store);
+    let text = context.text(&document.module)?;
+    let checker = lock_store(context.diagnostic_store);
     let kept = |of: &HashMap<ModuleName, Vec<AnchoredDiagnostic>>| {
         let kept = of.get(&document.module).map(Vec::as_slice).unwrap_or_default();
-        kept.iter().filter_map(|d| d.current_diagnostic(seen.session)).collect::<Vec<_>>()
+        kept.iter().filter_map(|d| d.current_diagnostic(context.session)).collect::<Vec<_>>()
     };
-    if seen.settings.grad_cost {
+    if context.settings.grad_cost {
         all.extend(kept(&checker.warnings));
     }
     all.extend(kept(&checker.run_errors));
     drop(checker);
-    Some(all.iter().map(|d| to_protocol(seen, &text, &document.url, d)).collect())
+    Some(all.iter().map(|d| to_protocol(context, &text, &document.url, d)).collect())
 }
 
 /// Converts a diagnostic to the protocol.
-fn to_protocol(seen: &RequestContext<'_>, text: &ModuleText, url: &Url, d: &Diagnostic) -> lsp::Diagnostic {
+fn to_protocol(context: &RequestContext<'_>, text: &ModuleText, url: &Url, d: &Diagnostic) -> lsp::Diagnostic {
     let mut message = d.message.clone();
     let help = d.help.as_ref().map(|help| format!("help: {help}")).unwrap_or_default();
     for more in [&d.label, &help].into_iter().filter(|more| !more.is_empty()) {
@@ -348,13 +348,13 @@ fn to_protocol(seen: &RequestContext<'_>, text: &ModuleText, url: &Url, d: &Diag
     let related = |label: &RelatedLabel| {
         let location = match &label.module {
             Some(module) if *module != text.module => {
-                seen.location(&lang_ide::Location { module: module.clone(), span: label.span })?
+                context.location(&lang_ide::Location { module: module.clone(), span: label.span })?
             }
             _ => lsp::Location { uri: url.clone(), range: text.range(label.span) },
         };
         Some(DiagnosticRelatedInformation { location, message: label.message.clone() })
     };
-    let with_views = seen.abilities.views || seen.abilities.content_documents;
+    let with_views = context.abilities.views || context.abilities.content_documents;
     lsp::Diagnostic {
         range: text.range(d.span),
         severity: Some(match d.severity {
@@ -365,7 +365,7 @@ fn to_protocol(seen: &RequestContext<'_>, text: &ModuleText, url: &Url, d: &Diag
         code_description: pages::page_url(d.code, with_views).map(|href| CodeDescription { href }),
         source: Some("iverson".to_owned()),
         message,
-        related_information: (seen.abilities.related_locations && !d.related.is_empty())
+        related_information: (context.abilities.related_locations && !d.related.is_empty())
             .then(|| d.related.iter().filter_map(related).collect()),
         tags: (d.code == Code::W0401).then(|| vec![DiagnosticTag::UNNECESSARY]),
         data: None,
@@ -455,22 +455,22 @@ impl WorkerQuestion for CostsTask {
 
     fn run(&mut self, world: &WorkerContext) -> bool {
         let all = world.snapshot.ask(|session| {
-            let seen = world.request_context(session);
-            let broken = seen.has_errors();
-            for document in ordered_documents(&seen, self.edited.as_ref()) {
+            let context = world.request_context(session);
+            let broken = context.has_errors();
+            for document in ordered_documents(&context, self.edited.as_ref()) {
                 let module = &document.module;
-                if seen.settings.lenses.cost {
-                    self.compute_titles(&seen, module, broken);
+                if context.settings.lenses.cost {
+                    self.compute_titles(&context, module, broken);
                 }
-                let found = if seen.settings.grad_cost { session.adjoint_cost_warnings(module) } else { Vec::new() };
+                let found = if context.settings.grad_cost { session.adjoint_cost_warnings(module) } else { Vec::new() };
                 let warnings = found.into_iter().filter_map(|d| AnchoredDiagnostic::new(session, module, d)).collect();
-                let costs = if seen.settings.hints.cost { collect_cost_hints(session, module) } else { Vec::new() };
-                lock_store(seen.diagnostic_store).store_costs(module, warnings, costs, broken);
+                let costs = if context.settings.hints.cost { collect_cost_hints(session, module) } else { Vec::new() };
+                lock_store(context.diagnostic_store).store_costs(module, warnings, costs, broken);
             }
             self.queue.send(|state| state.costs_computed());
             let open: Vec<ModuleName> =
-                ordered_documents(&seen, self.edited.as_ref()).iter().map(|d| d.module.clone()).collect();
-            open.iter().for_each(|module| insight::precompute_hovers(&seen, module));
+                ordered_documents(&context, self.edited.as_ref()).iter().map(|d| d.module.clone()).collect();
+            open.iter().for_each(|module| insight::precompute_hovers(&context, module));
         });
         all.is_some()
     }
@@ -480,12 +480,12 @@ impl WorkerQuestion for CostsTask {
 
 impl CostsTask {
     /// Computes the titles of lenses, and makes the client refresh them periodically.
-    fn compute_titles(&self, seen: &RequestContext<'_>, module: &ModuleName, broken: bool) {
-        let mut told = Instant::now();
-        for item in seen.session.items(module).iter().filter(|item| item.kind == ItemKind::Def) {
-            let _ = insight::cost_lens_title(seen, &item.global, || broken);
-            if told.elapsed() >= REFRESH_INTERVAL {
-                told = Instant::now();
+    fn compute_titles(&self, context: &RequestContext<'_>, module: &ModuleName, broken: bool) {
+        let mut refreshed_at = Instant::now();
+        for item in context.session.items(module).iter().filter(|item| item.kind == ItemKind::Def) {
+            let _ = insight::cost_lens_title(context, &item.global, || broken);
+            if refreshed_at.elapsed() >= REFRESH_INTERVAL {
+                refreshed_at = Instant::now();
                 self.queue.send(|state| state.refresh_costs());
             }
         }
@@ -499,8 +499,9 @@ const REFRESH_INTERVAL: Duration = Duration::from_secs(1);
 fn collect_cost_hints(session: &Session, module: &str) -> Vec<CostHint> {
     let wanted = HintSelection { extents: false, sizes: false, types: false, cost: true };
     let all = hints(session, module, Span::new(0, u32::MAX), wanted).into_iter();
-    let anchored =
-        |hint: SourceHint| Some(CostHint { anchor: Anchor::new(session, module, Span::new(hint.at, hint.at))?, hint });
+    let anchored = |hint: SourceHint| {
+        Some(CostHint { anchor: Anchor::new(session, module, Span::new(hint.offset, hint.offset))?, hint })
+    };
     all.filter_map(anchored).collect()
 }
 

@@ -173,26 +173,26 @@ fn run_child(run: &EvaluationRequest, stop: &AtomicBool) -> EvaluationOutcome {
         // The shell reports a missing program with this status.
         ChildEnd::Exited(status) if cfg!(unix) && status.code() == Some(127) => failure(missing_interpreter(&program)),
         ChildEnd::Exited(status) => match text(err) {
-            told if told.is_empty() => failure(format!("the evaluation ended: {status}")),
-            told if status.code() == Some(1) => {
-                let (told, mistakes) = run_errors::parse_output(&told);
+            stderr_text if stderr_text.is_empty() => failure(format!("the evaluation ended: {status}")),
+            stderr_text if status.code() == Some(1) => {
+                let (message, mistakes) = run_errors::parse_output(&stderr_text);
                 // An error in the text prevents the run, because the expression needs the text.
                 let why = if run_errors::has_static_errors(&mistakes) {
                     "not run, because the text has an error: "
                 } else {
                     ""
                 };
-                EvaluationOutcome::Failed(format!("{why}{told}"), mistakes)
+                EvaluationOutcome::Failed(format!("{why}{message}"), mistakes)
             }
             // The message of Rust's runtime before it aborts.
-            told if status.code().is_none() && told.contains("memory allocation of") => {
+            stderr_text if status.code().is_none() && stderr_text.contains("memory allocation of") => {
                 EvaluationOutcome::Limit(format!(
                     "stopped, because it used more than {} MiB, the limit that `iverson.evaluate.memory` sets",
                     run.memory
                 ))
             }
-            told if status.code().is_none() => failure(format!("{told}\nthe evaluation ended: {status}")),
-            told => failure(told),
+            stderr_text if status.code().is_none() => failure(format!("{stderr_text}\nthe evaluation ended: {status}")),
+            stderr_text => failure(stderr_text),
         },
         ChildEnd::TimedOut => EvaluationOutcome::Limit(format!(
             "stopped after {} s, the limit that `iverson.evaluate.seconds` sets",

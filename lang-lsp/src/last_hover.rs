@@ -24,12 +24,12 @@ impl LastHover {
     pub(crate) fn new(
         at: TextDocumentPositionParams,
         cord: RequestCancellation,
-        asked: oneshot::Receiver<Result<Option<Hover>>>,
+        reply: oneshot::Receiver<Result<Option<Hover>>>,
     ) -> Self {
-        let (told, answer) = channel(None);
+        let (sender, answer) = channel(None);
         tokio::spawn(async move {
-            if let Ok(found) = asked.await {
-                let _ = told.send(Some(found));
+            if let Ok(found) = reply.await {
+                let _ = sender.send(Some(found));
             }
         });
         Self { position: at, cancellation: cord, answer }

@@ -39,38 +39,38 @@ pub(crate) struct LastKnown {
     slow: HashSet<GlobalName>,
 }
 
-fn hover_key(item: &GlobalName, told: &Hover) -> HoverKey {
-    let code = match told.code.starts_with("def ") {
+fn hover_key(item: &GlobalName, hover: &Hover) -> HoverKey {
+    let code = match hover.code.starts_with("def ") {
         // The parameters and the result may be edited.
-        true => told.code.split('(').next().unwrap_or_default(),
-        false => &told.code,
+        true => hover.code.split('(').next().unwrap_or_default(),
+        false => &hover.code,
     };
     (item.clone(), code.to_owned())
 }
 
 /// Returns whether the hover contains costs or derivatives.
-pub(crate) fn has_values(told: &Hover) -> bool {
-    !(told.rows.is_empty() && told.further_tables.is_empty() && told.adjoint.is_empty() && told.notes.is_empty())
+pub(crate) fn has_values(hover: &Hover) -> bool {
+    !(hover.rows.is_empty() && hover.further_tables.is_empty() && hover.adjoint.is_empty() && hover.notes.is_empty())
 }
 
 impl LastKnown {
     /// Stores a hover with costs and derivatives that was computed for this edition of the texts.
-    pub(crate) fn store(&mut self, item: &GlobalName, edition: u64, told: &Hover) {
+    pub(crate) fn store(&mut self, item: &GlobalName, edition: u64, hover: &Hover) {
         if self.hovers.len() >= MAX_HOVERS {
             self.hovers.clear();
         }
-        self.hovers.insert(hover_key(item, told), (edition, told.clone()));
+        self.hovers.insert(hover_key(item, hover), (edition, hover.clone()));
     }
 
     /// Drops the values of a hover that no longer has any.
-    pub(crate) fn remove(&mut self, item: &GlobalName, told: &Hover) {
-        self.hovers.remove(&hover_key(item, told));
+    pub(crate) fn remove(&mut self, item: &GlobalName, hover: &Hover) {
+        self.hovers.remove(&hover_key(item, hover));
     }
 
     /// Returns the hover with the stored costs and derivatives, or `None` if none are stored.
-    pub(crate) fn fill_in(&self, item: &GlobalName, told: &Hover, age: ValueAge) -> Option<Hover> {
-        let (_, last) = self.hovers.get(&hover_key(item, told))?;
-        let mut filled = Hover { span: told.span, code: told.code.clone(), docs: told.docs.clone(), ..last.clone() };
+    pub(crate) fn fill_in(&self, item: &GlobalName, hover: &Hover, age: ValueAge) -> Option<Hover> {
+        let (_, last) = self.hovers.get(&hover_key(item, hover))?;
+        let mut filled = Hover { span: hover.span, code: hover.code.clone(), docs: hover.docs.clone(), ..last.clone() };
         filled.pending = false;
         match age {
             ValueAge::Current => {}
@@ -81,8 +81,8 @@ impl LastKnown {
     }
 
     /// Returns whether a hover of this edition is stored for this span.
-    pub(crate) fn is_current(&self, item: &GlobalName, edition: u64, told: &Hover) -> bool {
-        self.hovers.get(&hover_key(item, told)).is_some_and(|(of, last)| *of == edition && last.span == told.span)
+    pub(crate) fn is_current(&self, item: &GlobalName, edition: u64, hover: &Hover) -> bool {
+        self.hovers.get(&hover_key(item, hover)).is_some_and(|(of, last)| *of == edition && last.span == hover.span)
     }
 
     /// Stores the title of a cost lens.

@@ -163,7 +163,8 @@ fn process_exists(process: u32) -> bool {
     if !cfg!(unix) {
         return true;
     }
-    let asked = Command::new("kill").args(["-0", &process.to_string()]).output();
-    asked
-        .map_or(true, |told| told.status.success() || !String::from_utf8_lossy(&told.stderr).contains("o such process"))
+    let output = Command::new("kill").args(["-0", &process.to_string()]).output();
+    output.map_or(true, |output| {
+        output.status.success() || !String::from_utf8_lossy(&output.stderr).contains("o such process")
+    })
 }

@@ -10,7 +10,7 @@ use crate::client_support::ClientSupport;
 /// An indicator for long work.
 pub(crate) struct ProgressIndicator {
     client: Client,
-    /// The client's token, if the client shows progress.
+    /// The token that identifies the indicator, if the client shows progress.
     token: Option<String>,
 }
 
@@ -25,7 +25,7 @@ impl ProgressIndicator {
         Self::start(client, abilities, title, true)
     }
 
-    /// Returns the client's token, if the client shows progress.
+    /// Returns the token that identifies the indicator, if the client shows progress.
     pub(crate) fn token(&self) -> Option<String> {
         self.token.clone()
     }

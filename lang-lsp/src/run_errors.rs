@@ -55,17 +55,17 @@ pub(crate) struct RunDiagnostic {
 /// Parses the child's error output. Returns it as text, and the errors.
 pub(crate) fn parse_output(said: &str) -> (String, Vec<RunDiagnostic>) {
     let mut mistakes = Vec::new();
-    let told = |line: &str| match serde_json::from_str::<RunDiagnostic>(line) {
+    let format_line = |line: &str| match serde_json::from_str::<RunDiagnostic>(line) {
         Ok(mistake) => {
-            let told = mistake.format_message();
+            let message = mistake.format_message();
             mistakes.push(mistake);
-            told
+            message
         }
         // Other output, for example of `dbg`.
         Err(_) => replace_file_name(line),
     };
-    let told: Vec<String> = said.lines().map(told).collect();
-    (told.join("\n"), mistakes)
+    let lines: Vec<String> = said.lines().map(format_line).collect();
+    (lines.join("\n"), mistakes)
 }
 
 /// Returns whether the document has errors that are found without a run.
@@ -101,25 +101,25 @@ impl RunDiagnostic {
     fn format_message(&self) -> String {
         let SourceRange { file, line, column, .. } = &self.place;
         let at = file.as_ref().map(|file| format!("{file}:{line}:{column}: ")).unwrap_or_default();
-        let mut told =
+        let mut text =
             replace_file_name(&format!("{at}{}[{}]: {}", self.severity, self.code, self.message.replace('\n', " ")));
         if let Some(help) = &self.help {
-            told.push_str("\nhelp: ");
-            told.push_str(help);
+            text.push_str("\nhelp: ");
+            text.push_str(help);
         }
         for (RelatedRange { place, .. }, _) in self.library_ranges() {
             let file = place.file.as_deref().unwrap_or_default();
-            told.push_str(&format!("\nin the library at {file}:{}:{}", place.line, place.column));
+            text.push_str(&format!("\nin the library at {file}:{}:{}", place.line, place.column));
         }
         let callers: Vec<String> = self.callers.iter().filter_map(SourceRange::format_location).collect();
         if let Some((first, rest)) = callers.split_first() {
-            told.push_str(&format!("\ncalled at {first}"));
-            told.extend(rest.iter().take(MAX_CALLERS).map(|caller| format!(", from {caller}")));
+            text.push_str(&format!("\ncalled at {first}"));
+            text.extend(rest.iter().take(MAX_CALLERS).map(|caller| format!(", from {caller}")));
             if let Some(more) = rest.len().checked_sub(MAX_CALLERS).filter(|more| *more > 0) {
-                told.push_str(&format!(", and {more} more {}", if more == 1 { "call" } else { "calls" }));
+                text.push_str(&format!(", and {more} more {}", if more == 1 { "call" } else { "calls" }));
             }
         }
-        told
+        text
     }
 
     /// Returns the ranges in the library, each with its module's name and text.
@@ -196,8 +196,8 @@ mod tests {
     fn places_in_the_library_are_related() {
         let line = r#"{"file": "<stdin>", "severity": "error", "code": "E0502", "message": "m", "line": 1, "column": 4, "endLine": 1, "endColumn": 9,
             "related": [{"file": "<prelude>", "line": 2, "column": 1, "endLine": 2, "endColumn": 3, "message": "it fails here"}], "callers": []}"#;
-        let (told, mistakes) = parse_output(&line.replace('\n', ""));
-        assert_eq!(told, "line 1:4: error[E0502]: m\nin the library at <prelude>:2:1");
+        let (output_text, mistakes) = parse_output(&line.replace('\n', ""));
+        assert_eq!(output_text, "line 1:4: error[E0502]: m\nin the library at <prelude>:2:1");
         let found = mistakes.first().and_then(|m| m.diagnostic("do f(1)")).map(|d| (d.span, d.related));
         let start = LIBRARY.first().and_then(|(_, text)| offset(text, 2, 1));
         let inside = start.map(|start| RelatedLabel {

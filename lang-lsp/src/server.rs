@@ -149,7 +149,7 @@ impl Server {
         at: TextDocumentPositionParams,
         target: NavigationTarget,
     ) -> Result<Option<GotoDefinitionResponse>> {
-        self.ask(Some(&at.text_document.uri.clone()), move |seen| navigate::go_to(seen, &at, target)).await
+        self.ask(Some(&at.text_document.uri.clone()), move |context| navigate::go_to(context, &at, target)).await
     }
 
     /// Returns the text of a document without a file.
@@ -162,14 +162,14 @@ impl Server {
         };
         let shown = view.clone();
         self.queue_step(move |state| state.views.record_shown(params.uri, shown));
-        let answer = self.ask_slow(&view.source.clone(), move |seen| view.answer(seen)).await?;
+        let answer = self.ask_slow(&view.source.clone(), move |context| view.answer(context)).await?;
         Ok(json!({"text": answer.get("text")}))
     }
 
     /// Returns a view of a definition.
     pub(crate) async fn view(&self, params: ViewParams) -> Result<Value> {
         let view = ViewTarget { source: params.uri, def: params.def, stage: params.stage };
-        self.ask_slow(&view.source.clone(), move |seen| view.answer(seen)).await
+        self.ask_slow(&view.source.clone(), move |context| view.answer(context)).await
     }
 
     /// Shows a view to a client without support for views: as a document whose text the server
@@ -182,8 +182,8 @@ impl Server {
         let (source, def, stage) =
             parsed.map_err(|_| Error::invalid_params("a view requires a URI, a name and a stage"))?;
         let view = ViewTarget { source, def, stage };
-        let asked = view.clone();
-        let answer = self.ask_slow(&view.source, move |seen| asked.answer(seen)).await?;
+        let target = view.clone();
+        let answer = self.ask_slow(&view.source, move |context| target.answer(context)).await?;
         let text = answer.get("text").and_then(Value::as_str).unwrap_or_default();
         let abilities = self.abilities.get().cloned().unwrap_or_default();
         let document = match abilities.content_documents {
@@ -286,9 +286,9 @@ impl LanguageServer for Server {
 
     async fn diagnostic(&self, params: DocumentDiagnosticParams) -> Result<DocumentDiagnosticReportResult> {
         let url = params.text_document.uri;
-        let items = move |seen: &RequestContext<'_>| {
-            let document = seen.documents.get(&url).ok_or_else(|| request_failed(format!("{url} is not open")))?;
-            Ok(check::document_diagnostics(seen, document).unwrap_or_default())
+        let items = move |context: &RequestContext<'_>| {
+            let document = context.documents.get(&url).ok_or_else(|| request_failed(format!("{url} is not open")))?;
+            Ok(check::document_diagnostics(context, document).unwrap_or_default())
         };
         let items = self.ask(None, items).await?;
         let full = FullDocumentDiagnosticReport { result_id: None, items };
@@ -304,9 +304,9 @@ impl LanguageServer for Server {
         let mut cancelled = None;
         let mut answer = known.unwrap_or_else(|| {
             let place = at.clone();
-            let full = move |seen: &RequestContext<'_>| insight::hover(seen, &place, HoverDepth::Full);
-            let (asked, pull) = self.queue_question(PoolKind::DeadlineRequests, Some(&url), None, full);
-            let hovering = LastHover::new(at.clone(), pull.cancellation(), asked);
+            let full = move |context: &RequestContext<'_>| insight::hover(context, &place, HoverDepth::Full);
+            let (reply, pull) = self.queue_question(PoolKind::DeadlineRequests, Some(&url), None, full);
+            let hovering = LastHover::new(at.clone(), pull.cancellation(), reply);
             let answer = hovering.receiver();
             *self.last_hover() = Some(hovering);
             cancelled = Some(pull);
@@ -319,32 +319,32 @@ impl LanguageServer for Server {
         match found {
             Ok(Some(found)) => found,
             // It takes longer, or another hover cancelled it.
-            _ => self.ask(Some(&url), move |seen| insight::hover(seen, &at, HoverDepth::Quick)).await,
+            _ => self.ask(Some(&url), move |context| insight::hover(context, &at, HoverDepth::Quick)).await,
         }
     }
 
     async fn completion(&self, params: CompletionParams) -> Result<Option<CompletionResponse>> {
         let at = params.text_document_position;
         let bracket = params.context.is_some_and(|c| c.trigger_character.as_deref() == Some("("));
-        self.ask_at_word(&at.clone(), move |seen| complete::completion(seen, &at, bracket)).await
+        self.ask_at_word(&at.clone(), move |context| complete::completion(context, &at, bracket)).await
     }
 
     async fn completion_resolve(&self, item: CompletionItem) -> Result<CompletionItem> {
-        self.ask(None, move |seen| complete::resolve(seen, item.clone())).await
+        self.ask(None, move |context| complete::resolve(context, item.clone())).await
     }
 
     async fn signature_help(&self, params: SignatureHelpParams) -> Result<Option<SignatureHelp>> {
         let at = params.text_document_position_params;
-        self.ask_at_word(&at.clone(), move |seen| complete::signatures(seen, &at)).await
+        self.ask_at_word(&at.clone(), move |context| complete::signatures(context, &at)).await
     }
 
     async fn prepare_rename(&self, at: TextDocumentPositionParams) -> Result<Option<PrepareRenameResponse>> {
-        self.ask(Some(&at.text_document.uri.clone()), move |seen| rename::prepare(seen, &at)).await
+        self.ask(Some(&at.text_document.uri.clone()), move |context| rename::prepare(context, &at)).await
     }
 
     async fn rename(&self, params: RenameParams) -> Result<Option<WorkspaceEdit>> {
         let (at, new) = (params.text_document_position, params.new_name);
-        self.ask_slow(&at.text_document.uri.clone(), move |seen| rename::rename(seen, &at, &new)).await
+        self.ask_slow(&at.text_document.uri.clone(), move |context| rename::rename(context, &at, &new)).await
     }
 
     async fn prepare_call_hierarchy(
@@ -352,7 +352,7 @@ impl LanguageServer for Server {
         params: CallHierarchyPrepareParams,
     ) -> Result<Option<Vec<CallHierarchyItem>>> {
         let at = params.text_document_position_params;
-        self.ask(Some(&at.text_document.uri.clone()), move |seen| calls::prepare(seen, &at)).await
+        self.ask(Some(&at.text_document.uri.clone()), move |context| calls::prepare(context, &at)).await
     }
 
     async fn incoming_calls(
@@ -360,7 +360,7 @@ impl LanguageServer for Server {
         params: CallHierarchyIncomingCallsParams,
     ) -> Result<Option<Vec<CallHierarchyIncomingCall>>> {
         let of = params.item;
-        self.ask_slow(&of.uri.clone(), move |seen| calls::incoming(seen, &of)).await
+        self.ask_slow(&of.uri.clone(), move |context| calls::incoming(context, &of)).await
     }
 
     async fn outgoing_calls(
@@ -368,64 +368,64 @@ impl LanguageServer for Server {
         params: CallHierarchyOutgoingCallsParams,
     ) -> Result<Option<Vec<CallHierarchyOutgoingCall>>> {
         let of = params.item;
-        self.ask_slow(&of.uri.clone(), move |seen| calls::outgoing(seen, &of)).await
+        self.ask_slow(&of.uri.clone(), move |context| calls::outgoing(context, &of)).await
     }
 
     async fn inlay_hint(&self, params: InlayHintParams) -> Result<Option<Vec<InlayHint>>> {
         let (url, range) = (params.text_document.uri, params.range);
-        self.ask(Some(&url.clone()), move |seen| insight::inlay_hints(seen, &url, range)).await
+        self.ask(Some(&url.clone()), move |context| insight::inlay_hints(context, &url, range)).await
     }
 
     async fn inlay_hint_resolve(&self, hint: InlayHint) -> Result<InlayHint> {
         let Some((url, at)) = insight::hint_target(hint.data.as_ref()) else { return Ok(hint) };
-        self.ask(Some(&url.clone()), move |seen| insight::resolve_hint(seen, hint.clone(), &url, at)).await
+        self.ask(Some(&url.clone()), move |context| insight::resolve_hint(context, hint.clone(), &url, at)).await
     }
 
     async fn code_lens(&self, params: CodeLensParams) -> Result<Option<Vec<CodeLens>>> {
         let url = params.text_document.uri;
-        self.ask(Some(&url.clone()), move |seen| insight::code_lenses(seen, &url)).await
+        self.ask(Some(&url.clone()), move |context| insight::code_lenses(context, &url)).await
     }
 
     async fn code_lens_resolve(&self, lens: CodeLens) -> Result<CodeLens> {
         let Some((url, def)) = insight::lens_target(lens.data.as_ref()) else { return Ok(lens) };
         let (of, name, range) = (url.clone(), def.clone(), lens.range);
-        let costs = move |seen: &RequestContext<'_>| insight::resolve_lens(seen, range, &of, &name, false);
+        let costs = move |context: &RequestContext<'_>| insight::resolve_lens(context, range, &of, &name, false);
         let (answer, cancelled) = self.queue_question(PoolKind::SlowRequests, Some(&url), None, costs);
         if let Ok(answer) = tokio::time::timeout(ANSWER_TIMEOUT, answer).await {
             return answer.unwrap_or_else(|_| Err(Error::internal_error()));
         }
         // The client requests the lens again when the costs are known.
         drop(cancelled);
-        self.ask(Some(&url.clone()), move |seen| insight::resolve_lens(seen, range, &url, &def, true)).await
+        self.ask(Some(&url.clone()), move |context| insight::resolve_lens(context, range, &url, &def, true)).await
     }
 
     async fn code_action(&self, params: CodeActionParams) -> Result<Option<CodeActionResponse>> {
-        self.ask_slow(&params.text_document.uri.clone(), move |seen| insight::code_actions(seen, &params)).await
+        self.ask_slow(&params.text_document.uri.clone(), move |context| insight::code_actions(context, &params)).await
     }
 
     async fn code_action_resolve(&self, action: CodeAction) -> Result<CodeAction> {
         let Some((url, def, stage)) = insight::derivative_target(action.data.as_ref()) else { return Ok(action) };
-        self.ask_slow(&url.clone(), move |seen| insight::resolve_action(seen, action.clone(), &url, &def, stage)).await
+        self.ask_slow(&url.clone(), move |context| insight::resolve_action(context, action.clone(), &url, &def, stage)).await
     }
 
     async fn formatting(&self, params: DocumentFormattingParams) -> Result<Option<Vec<TextEdit>>> {
         let url = params.text_document.uri;
-        self.ask(Some(&url.clone()), move |seen| layout::formatting(seen, &url)).await
+        self.ask(Some(&url.clone()), move |context| layout::formatting(context, &url)).await
     }
 
     async fn range_formatting(&self, params: DocumentRangeFormattingParams) -> Result<Option<Vec<TextEdit>>> {
         let url = params.text_document.uri;
-        self.ask(Some(&url.clone()), move |seen| layout::range_formatting(seen, &url, params.range)).await
+        self.ask(Some(&url.clone()), move |context| layout::range_formatting(context, &url, params.range)).await
     }
 
     async fn folding_range(&self, params: FoldingRangeParams) -> Result<Option<Vec<FoldingRange>>> {
         let url = params.text_document.uri;
-        self.ask(Some(&url.clone()), move |seen| layout::folding(seen, &url)).await
+        self.ask(Some(&url.clone()), move |context| layout::folding(context, &url)).await
     }
 
     async fn selection_range(&self, params: SelectionRangeParams) -> Result<Option<Vec<SelectionRange>>> {
         let url = params.text_document.uri;
-        self.ask(Some(&url.clone()), move |seen| layout::selections(seen, &url, &params.positions)).await
+        self.ask(Some(&url.clone()), move |context| layout::selections(context, &url, &params.positions)).await
     }
 
     async fn goto_definition(&self, params: GotoDefinitionParams) -> Result<Option<GotoDefinitionResponse>> {
@@ -452,27 +452,27 @@ impl LanguageServer for Server {
 
     async fn references(&self, params: ReferenceParams) -> Result<Option<Vec<Location>>> {
         let (at, declaration) = (params.text_document_position, params.context.include_declaration);
-        self.ask(Some(&at.text_document.uri.clone()), move |seen| navigate::find_references(seen, &at, declaration))
+        self.ask(Some(&at.text_document.uri.clone()), move |context| navigate::find_references(context, &at, declaration))
             .await
     }
 
     async fn document_highlight(&self, params: DocumentHighlightParams) -> Result<Option<Vec<DocumentHighlight>>> {
         let at = params.text_document_position_params;
-        self.ask(Some(&at.text_document.uri.clone()), move |seen| navigate::highlight(seen, &at)).await
+        self.ask(Some(&at.text_document.uri.clone()), move |context| navigate::highlight(context, &at)).await
     }
 
     async fn document_symbol(&self, params: DocumentSymbolParams) -> Result<Option<DocumentSymbolResponse>> {
         let url = params.text_document.uri;
-        self.ask(Some(&url.clone()), move |seen| symbols::symbols_of_document(seen, &url)).await
+        self.ask(Some(&url.clone()), move |context| symbols::symbols_of_document(context, &url)).await
     }
 
     async fn symbol(&self, params: WorkspaceSymbolParams) -> Result<Option<Vec<SymbolInformation>>> {
-        self.ask(None, move |seen| symbols::symbols_of_workspace(seen, &params.query)).await
+        self.ask(None, move |context| symbols::symbols_of_workspace(context, &params.query)).await
     }
 
     async fn semantic_tokens_full(&self, params: SemanticTokensParams) -> Result<Option<SemanticTokensResult>> {
         let (url, sent) = (params.text_document.uri, Arc::clone(&self.sent_tokens));
-        let all = self.ask(Some(&url.clone()), move |seen| tokens::full(seen, &url, &sent)).await?;
+        let all = self.ask(Some(&url.clone()), move |context| tokens::full(context, &url, &sent)).await?;
         Ok(Some(SemanticTokensResult::Tokens(all)))
     }
 
@@ -481,7 +481,7 @@ impl LanguageServer for Server {
         params: SemanticTokensDeltaParams,
     ) -> Result<Option<SemanticTokensFullDeltaResult>> {
         let (url, before, sent) = (params.text_document.uri, params.previous_result_id, Arc::clone(&self.sent_tokens));
-        self.ask(Some(&url.clone()), move |seen| tokens::delta(seen, &url, &before, &sent).map(Some)).await
+        self.ask(Some(&url.clone()), move |context| tokens::delta(context, &url, &before, &sent).map(Some)).await
     }
 
     async fn semantic_tokens_range(
@@ -489,7 +489,7 @@ impl LanguageServer for Server {
         params: SemanticTokensRangeParams,
     ) -> Result<Option<SemanticTokensRangeResult>> {
         let url = params.text_document.uri;
-        let all = self.ask(Some(&url.clone()), move |seen| tokens::tokens_of_range(seen, &url, params.range)).await?;
+        let all = self.ask(Some(&url.clone()), move |context| tokens::tokens_of_range(context, &url, params.range)).await?;
         Ok(Some(SemanticTokensRangeResult::Tokens(all)))
     }
 }

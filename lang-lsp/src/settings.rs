@@ -70,14 +70,14 @@ impl Settings {
             section.pointer(&nested).or_else(|| section.get(key))
         };
         let wrong = RefCell::new(Vec::new());
-        let told = |key: &str, found: &Value, wanted: &str, otherwise: &dyn Display| {
+        let report_invalid = |key: &str, found: &Value, wanted: &str, otherwise: &dyn Display| {
             let said = format!("`iverson.{key}` must be {wanted}, but is {found}; using {otherwise}");
             wrong.borrow_mut().push(said);
         };
         let flag = |key: &str, otherwise: bool| {
             let Some(found) = find(key).filter(|v| !v.is_null()) else { return otherwise };
             found.as_bool().unwrap_or_else(|| {
-                told(key, found, "true or false", &otherwise);
+                report_invalid(key, found, "true or false", &otherwise);
                 otherwise
             })
         };
@@ -85,7 +85,7 @@ impl Settings {
             let Some(found) = find(key).filter(|v| !v.is_null()) else { return otherwise };
             let taken = found.as_u64().map_or(otherwise, |n| n.max(least));
             if found.as_u64() != Some(taken) {
-                told(key, found, &format!("an integer of at least {least}"), &taken);
+                report_invalid(key, found, &format!("an integer of at least {least}"), &taken);
             }
             taken
         };

@@ -5,7 +5,7 @@
 //! Edits collect in the documents. They reach the session when a question arrives or the queue is
 //! empty, so a burst of keystrokes is one change. Setting a text cancels the computations of the
 //! workers. A question about a text that has changed is then answered with `ContentModified`; other
-//! questions run again. A completion in a word survives further letters of the word.
+//! questions run again. A completion stays valid while the user types more letters of its word.
 
 use std::collections::{HashMap, HashSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -84,7 +84,7 @@ pub(crate) struct ServerState {
     pub(crate) reader: FileReader,
     pub(crate) evaluator: ProcessEvaluator,
     pub(crate) folders: Vec<PathBuf>,
-    /// Views of clients that do not support our own requests.
+    /// The open views, if the client does not support the server's own requests.
     pub(crate) views: ClientViews,
     check_pool: WorkerPool,
     fast_pool: WorkerPool,
@@ -146,7 +146,7 @@ impl ServerState {
         }
     }
 
-    /// Executes steps until all senders are gone.
+    /// Executes steps until the process exits, because the state itself holds a sender.
     pub(crate) fn run(mut self, steps: &Receiver<LoopStep>) {
         loop {
             let step = match steps.try_recv() {
@@ -255,9 +255,9 @@ impl ServerState {
     /// refuses it.
     fn requeue_or_refuse(&mut self, mut question: Box<dyn WorkerQuestion>) {
         let encoding = self.abilities.encoding;
-        let same = |asked: &QuestionSubject| {
-            let now = self.documents.get(&asked.document.url);
-            now.is_some_and(|now| asked.is_still_valid(now, encoding))
+        let same = |subject: &QuestionSubject| {
+            let now = self.documents.get(&subject.document.url);
+            now.is_some_and(|now| subject.is_still_valid(now, encoding))
         };
         if question.subject().is_none_or(same) {
             self.pool(question.pool_kind()).queued.push_back(question);

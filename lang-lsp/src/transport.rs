@@ -1,5 +1,5 @@
 //! **Transport.** Reads and writes messages on pipes: `Content-Length`, an empty line, JSON.
-//! Invalid input is answered with the JSON-RPC error, and reading continues with the next message.
+//! The response to invalid input is a JSON-RPC error, and reading continues with the next message.
 //!
 //! This replaces the loop of `tower_lsp::Server`. That loop ends at the first malformed message,
 //! handles four requests at a time, and continues after `exit` while its input is open. Here
@@ -84,8 +84,8 @@ pub(crate) fn serve<S: LanguageServer>(
                     "initialize" => begins(request.params().unwrap_or(&Value::Null)),
                     _ => {}
                 }
-                let asked = service.call(request);
-                dispatch(asked, client, runtime);
+                let future = service.call(request);
+                dispatch(future, client, runtime);
             }
             Ok(Message::Response(id, answer)) => client.handle_response(&id, answer),
             Err((id, error)) => refuse(id, error),
@@ -95,14 +95,14 @@ pub(crate) fn serve<S: LanguageServer>(
 
 /// Polls the future once here. If it is pending, it continues on the runtime.
 fn dispatch<E>(
-    asked: impl Future<Output = Result<Option<Response>, E>> + Send + Unpin + 'static,
+    future: impl Future<Output = Result<Option<Response>, E>> + Send + Unpin + 'static,
     client: &Client,
     runtime: &Handle,
 ) {
-    let mut asked = asked;
+    let mut future = future;
     let first = {
         let _within = runtime.enter();
-        pin!(&mut asked).poll(&mut Context::from_waker(Waker::noop()))
+        pin!(&mut future).poll(&mut Context::from_waker(Waker::noop()))
     };
     let client = client.clone();
     let respond = move |answer: Result<Option<Response>, E>| {
@@ -112,7 +112,7 @@ fn dispatch<E>(
     };
     match first {
         Poll::Ready(answer) => respond(answer),
-        Poll::Pending => drop(runtime.spawn(async move { respond(asked.await) })),
+        Poll::Pending => drop(runtime.spawn(async move { respond(future.await) })),
     }
 }
 
@@ -306,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn halves_of_surrogate_pairs() {
+    fn lone_surrogates() {
         let check =
             |json: &str, expected: &str| assert_eq!(parse_json(json.as_bytes()), Some(json!(expected)), "{json}");
         check(r#""a\ud800b""#, "a\u{fffd}b");

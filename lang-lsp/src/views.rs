@@ -71,14 +71,14 @@ impl ViewTarget {
     }
 
     /// Updates its file. If the view fails, the old text stays, below the reason.
-    pub(crate) fn update_file(&self, seen: &RequestContext<'_>) {
+    pub(crate) fn update_file(&self, context: &RequestContext<'_>) {
         // If writing fails, the old file stays until the next edit.
-        let _ = match self.answer(seen) {
+        let _ = match self.answer(context) {
             Ok(answer) => self.write(answer.get("text").and_then(Value::as_str).unwrap_or_default()),
             Err(why) => {
                 let old = fs::read_to_string(files::copies_folder().join(self.file_path())).unwrap_or_default();
                 let old = match old.strip_prefix(OUTDATED_PREFIX) {
-                    Some(told) => told.split_once('\n').map_or("", |(_, rest)| rest),
+                    Some(outdated_text) => outdated_text.split_once('\n').map_or("", |(_, rest)| rest),
                     None => &old,
                 };
                 self.write(&format!("{OUTDATED_PREFIX}{}\n{old}", why.message.lines().next().unwrap_or_default()))
@@ -87,12 +87,12 @@ impl ViewTarget {
     }
 
     /// Returns its text, the language of the text, the origins of its lines and a note.
-    pub(crate) fn answer(&self, seen: &RequestContext<'_>) -> Result<Value> {
-        let text = seen.document(&self.source)?;
+    pub(crate) fn answer(&self, context: &RequestContext<'_>) -> Result<Value> {
+        let text = context.document(&self.source)?;
         let Some((_, stage)) = STAGES.iter().find(|(name, _)| *name == self.stage) else {
             return Err(request_failed(format!("unknown view `{}`", self.stage)));
         };
-        let view = view_of(seen.session, &text.module, &self.def, *stage).map_err(request_failed)?;
+        let view = view_of(context.session, &text.module, &self.def, *stage).map_err(request_failed)?;
         let lines = view.lines.iter().map(|(line, spans)| {
             let origins: Vec<Range> = spans.iter().map(|span| text.range(*span)).collect();
             json!({"line": line, "origins": origins})

@@ -123,11 +123,11 @@ mod tests {
         let queue = StepQueue(queue);
         let state = ServerState::new(Client::new(out), queue.clone());
         thread::spawn(move || state.run(&steps));
-        let (told, errors) = channel();
+        let (sender, errors) = channel();
         // There are more questions than workers, so that each worker runs several.
         for _ in 0..MANY {
-            let told = told.clone();
-            queue.send(move |state| state.ask(Box::new(Fatal(told))));
+            let sender = sender.clone();
+            queue.send(move |state| state.ask(Box::new(Fatal(sender))));
         }
         for _ in 0..MANY {
             let error = errors.recv_timeout(Duration::from_secs(60));

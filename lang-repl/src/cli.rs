@@ -1,5 +1,5 @@
-//! **Command-line grammar**, as clap derives it. `--help` teaches by example. The `///` comments on
-//! fields and variants are the text of `--help`.
+//! **Command-line grammar** of `iverson`, from which clap derives the parser and `--help`. The
+//! `///` comments on fields and variants are the text of `--help`, and the constants its examples.
 
 use std::path::PathBuf;
 
@@ -183,7 +183,7 @@ pub(crate) enum CompilerForm {
     /// Core with every `let` outermost
     Lifted,
     /// Core without tuples
-    Pairs,
+    Flat,
     /// Core with every `for` outermost
     Pushed,
     /// Tensor SSA

@@ -27,7 +27,7 @@ pub(crate) struct DocEntry {
     /// The definitions of a module, each with a one-sentence summary.
     pub(crate) members: Vec<(String, String)>,
     /// Other definitions with the same name, each with the prefix that distinguishes it.
-    pub(crate) others: Vec<String>,
+    pub(crate) same_name_definitions: Vec<String>,
 }
 
 impl DocEntry {
@@ -52,8 +52,8 @@ impl DocEntry {
         }
         let rules: Vec<String> = self.rules.iter().map(|rule| indent_code(rule)).collect();
         text += &section(if rules.len() == 1 { "Rule:\n\n" } else { "Rules:\n\n" }, &rules.join("\n"));
-        if !self.others.is_empty() {
-            text += &section("", &format!("See also {}.\n", self.others.join(", ")));
+        if !self.same_name_definitions.is_empty() {
+            text += &section("", &format!("See also {}.\n", self.same_name_definitions.join(", ")));
         }
         text
     }

@@ -9,7 +9,7 @@ mod solve_sizes;
 
 use std::collections::HashMap;
 
-use lang_core::base::{Code, GlobalName, Name, Span, counted};
+use lang_core::base::{Code, GlobalName, Name, Span, count_with_noun};
 use lang_core::predicate::{Atom, Poly};
 use lang_core::runtime::Value;
 use lang_core::types::ty::{GenericArg, Scalar, Signature, SizeSource, Type};
@@ -559,8 +559,8 @@ impl<'a> Fitter<'a> {
         }
         let mut parts = Vec::new();
         for (position, (name, ty)) in fields.iter().enumerate() {
-            let mut given = items.iter().filter(|(n, _)| n == name);
-            let (Some((_, item)), None) = (given.next(), given.next()) else {
+            let mut matching_items = items.iter().filter(|(n, _)| n == name);
+            let (Some((_, item)), None) = (matching_items.next(), matching_items.next()) else {
                 let message = format!("{} must have the field `{name}` exactly once", access.value_phrase());
                 return Err(self.literal_error(literal, message, "in this record"));
             };
@@ -599,10 +599,10 @@ impl<'a> Fitter<'a> {
             });
         };
         if found.args.len() != items.len() {
-            let (wanted, given) = (found.args.len(), items.len());
+            let (wanted, item_count) = (found.args.len(), items.len());
             let message = format!(
-                "`{ctor}` takes {}, not {given}, in {}",
-                counted(wanted, "argument", "arguments"),
+                "`{ctor}` takes {}, not {item_count}, in {}",
+                count_with_noun(wanted, "argument", "arguments"),
                 access.value_phrase()
             );
             return Err(self.literal_error(literal, message, "wrong number of arguments"));

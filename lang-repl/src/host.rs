@@ -172,9 +172,9 @@ impl EngineHost<'_> {
 }
 
 /// Converts the options of a `load`.
-pub(crate) fn table_options(given: &[(LoadOption, Value)]) -> Result<data::TableOptions, Refusal> {
+pub(crate) fn table_options(load_options: &[(LoadOption, Value)]) -> Result<data::TableOptions, Refusal> {
     let mut options = data::TableOptions::default();
-    for (option, value) in given {
+    for (option, value) in load_options {
         let words: Vec<String> = match value {
             Value::Str(text) => vec![text.to_string()],
             Value::Array(texts) => {

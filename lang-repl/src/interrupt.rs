@@ -89,7 +89,7 @@ pub(crate) fn install_handler(terminal: bool) {
     let _ = ctrlc::set_handler(handler);
 }
 
-fn interrupt_effect(terminal: bool, computing: bool, first: u64, told: u64, now: u64) -> InterruptEffect {
+fn interrupt_effect(terminal: bool, computing: bool, first: u64, warned_at: u64, now: u64) -> InterruptEffect {
     let since = |then: u64| Duration::from_millis(now.saturating_sub(then));
     match (computing, terminal) {
         (false, true) => InterruptEffect::Nothing,
@@ -97,8 +97,8 @@ fn interrupt_effect(terminal: bool, computing: bool, first: u64, told: u64, now:
         (true, _) if first == 0 => InterruptEffect::Stop,
         (true, false) => InterruptEffect::End,
         (true, true) if since(first) <= PATIENCE => InterruptEffect::Nothing,
-        (true, true) if told == 0 => InterruptEffect::Warn,
-        (true, true) if since(told) <= READING_TIME => InterruptEffect::Nothing,
+        (true, true) if warned_at == 0 => InterruptEffect::Warn,
+        (true, true) if since(warned_at) <= READING_TIME => InterruptEffect::Nothing,
         (true, true) => InterruptEffect::End,
     }
 }

@@ -102,8 +102,8 @@ fn run_command(command: &CliCommand, cli: &Cli, out: OutputWriter) -> Status {
             commands::show::run(*stage, file, def, *origins, &cli.common, out)
         }
         CliCommand::Bench { file, def, sizes, seconds } => {
-            let asked = commands::bench::BenchRequest { file, def, sizes, seconds: *seconds };
-            commands::bench::run(&asked, &cli.common, out)
+            let request = commands::bench::BenchRequest { file, def, sizes, seconds: *seconds };
+            commands::bench::run(&request, &cli.common, out)
         }
         CliCommand::Gradbench { dir, multithreaded } => commands::gradbench::run(dir, *multithreaded, &cli.common, out),
         CliCommand::Doctor => commands::doctor::run(&cli.common, out),

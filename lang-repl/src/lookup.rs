@@ -41,7 +41,7 @@ pub(crate) fn find_documentation(engine: &Engine, here: Option<&ModuleName>, nam
     }
     found.extend(definition_entry(engine, &PRELUDE.into(), "", name));
     if let Some(last) = found.last_mut() {
-        last.others = library.into_iter().map(|entry| format!("`{}`", entry.name)).collect();
+        last.same_name_definitions = library.into_iter().map(|entry| format!("`{}`", entry.name)).collect();
         return found;
     }
     library

@@ -13,8 +13,8 @@ pub(crate) fn machine_limits() -> RunLimits {
 }
 
 fn total_memory() -> Option<usize> {
-    let told = std::fs::read_to_string("/proc/meminfo").ok()?;
-    let line = told.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
+    let meminfo = std::fs::read_to_string("/proc/meminfo").ok()?;
+    let line = meminfo.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
     let all = line.split_whitespace().next()?.parse::<usize>().ok()?.checked_mul(1024)?;
     let groups = std::fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
     let read = |file: &Path| std::fs::read_to_string(file).ok()?.trim().parse::<usize>().ok();

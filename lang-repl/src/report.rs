@@ -415,7 +415,7 @@ fn trace_note(p: &Problem, sources: &Sources) -> Option<String> {
         }
     }
     if hidden > 0 {
-        notes.push(format!("… and {}", lang_core::base::counted(hidden, "more call", "more calls")));
+        notes.push(format!("… and {}", lang_core::base::count_with_noun(hidden, "more call", "more calls")));
     }
     (!notes.is_empty()).then(|| notes.join("\n"))
 }
@@ -441,7 +441,7 @@ pub(crate) fn sanitise_text(text: &str) -> String {
     let mut out: String =
         text.get(..end).unwrap_or_default().chars().map(|c| if c == '\n' { c } else { visible_char(c) }).collect();
     if end < text.len() {
-        let _ = write!(out, "… and {}", lang_core::base::counted(text.len() - end, "more byte", "more bytes"));
+        let _ = write!(out, "… and {}", lang_core::base::count_with_noun(text.len() - end, "more byte", "more bytes"));
     }
     out
 }

@@ -191,7 +191,7 @@ fn array_of_datum(
     let mut leaves = Vec::new();
     collect_elements(datum, dims.len(), &mut leaves);
     let real = |d: &&Datum| if let Datum::Real(x) = d { *x } else { 0.0 };
-    let made = match element {
+    let array = match element {
         Type::Scalar(Scalar::F64) => Value::array(&dims, leaves.iter().map(real).collect::<Vec<f64>>()),
         #[expect(clippy::cast_possible_truncation, reason = "an f32 is the nearest one to the number given")]
         Type::Scalar(Scalar::F32) => Value::array(&dims, leaves.iter().map(|d| real(d) as f32).collect::<Vec<f32>>()),
@@ -208,7 +208,7 @@ fn array_of_datum(
         ),
     };
     // The data was checked, so its extents match.
-    made.unwrap_or_else(Value::unit)
+    array.unwrap_or_else(Value::unit)
 }
 
 /// Collects the elements below `axes` axes, in row-major order. The data must have at least that

@@ -33,8 +33,8 @@ pub fn check_front_end(text: &str) {
     }
     let found = diagnostics(text);
     if let Ok(formatted) = format(text) {
-        let again = format(&formatted);
-        assert_eq!(again.as_deref(), Ok(formatted.as_str()), "formatting changes what it made of:\n{text}");
+        let reformatted = format(&formatted);
+        assert_eq!(reformatted.as_deref(), Ok(formatted.as_str()), "formatting changes what it made of:\n{text}");
         let codes = |list: &[Diagnostic]| list.iter().map(|d| d.code).collect::<Vec<_>>();
         let after = diagnostics(&formatted);
         assert_eq!(codes(&after), codes(&found), "formatting changes what is wrong:\n{formatted}");

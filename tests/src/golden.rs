@@ -19,7 +19,7 @@ use serde_json::{Map, Value};
 const JSON_LIMIT: usize = 1 << 24;
 
 fn here(path: &str) -> PathBuf {
-    crate::literate::root().join("tests").join(path)
+    crate::literate::repository_root().join("tests").join(path)
 }
 
 /// Returns the text of every file of `tests/programs` by its name without extension. Modules
@@ -96,8 +96,8 @@ impl Tolerances {
         let beside = entries.get(ALL).and_then(|all| all.get("atol")).and_then(Value::as_f64).unwrap_or(0.0);
         let entry = |(name, entry): (String, Value)| {
             let number = |key| entry.get(key).and_then(Value::as_f64);
-            let told = entry.get("why").and_then(Value::as_str).is_some_and(|why| !why.is_empty());
-            match number("rtol").filter(|_| told) {
+            let has_reason = entry.get("why").and_then(Value::as_str).is_some_and(|why| !why.is_empty());
+            match number("rtol").filter(|_| has_reason) {
                 Some(relative) => Ok((name, Tolerance { relative, absolute: number("atol").unwrap_or(beside) })),
                 None => Err(format!("{part}: `{name}` needs `rtol` and a reason, `why`")),
             }
@@ -164,12 +164,12 @@ impl Tolerance {
     /// Returns a description of the first difference between two values, or `None` if they agree.
     #[must_use]
     pub fn difference(self, found: &Value, wanted: &Value, place: &str) -> Option<String> {
-        let told = || Some(format!("{place} is {found}, not {wanted}"));
+        let mismatch = || Some(format!("{place} is {found}, not {wanted}"));
         match (found, wanted) {
             (Value::Number(x), Value::Number(y)) if x.is_f64() && y.is_f64() => {
                 let (x, y) = (x.as_f64()?, y.as_f64()?);
                 let near = (x - y).abs() <= self.relative * y.abs() + self.absolute;
-                if near { None } else { told() }
+                if near { None } else { mismatch() }
             }
             (Value::Array(x), Value::Array(y)) if x.len() == y.len() => {
                 let mut pairs = x.iter().zip(y).enumerate();
@@ -178,11 +178,11 @@ impl Tolerance {
             (Value::Object(x), Value::Object(y)) if x.len() == y.len() => {
                 y.iter().find_map(|(key, y)| match x.get(key) {
                     Some(x) => self.difference(x, y, &format!("{place}.{key}")),
-                    None => told(),
+                    None => mismatch(),
                 })
             }
             _ if found == wanted => None,
-            _ => told(),
+            _ => mismatch(),
         }
     }
 }

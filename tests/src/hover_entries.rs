@@ -36,11 +36,11 @@ pub fn join_cases(cases: &[&Entries]) -> (Entries, bool) {
     }
     let mut all: Vec<DerivativeEntry> = Vec::new();
     let others: Vec<String> = cases.iter().filter_map(|c| guard_by_case(c.case.as_deref()?, "1.0")).collect();
-    for told in cases {
-        for entry in &told.entries {
-            let lets: String = told.lets.iter().map(|l| format!("{l} ")).collect();
+    for entries in cases {
+        for entry in &entries.entries {
+            let lets: String = entries.lets.iter().map(|l| format!("{l} ")).collect();
             let value = if lets.is_empty() { entry.value.clone() } else { format!("({lets}in {})", entry.value) };
-            let case = told.case.as_deref().unwrap_or_default();
+            let case = entries.case.as_deref().unwrap_or_default();
             let elsewhere = || format!("(if {} == 0.0 then {value} else 0.0)", others.join(" + "));
             let value = guard_by_case(case, &value).unwrap_or_else(elsewhere);
             match all.iter_mut().find(|t| (&t.variable, &t.indices) == (&entry.variable, &entry.indices)) {
@@ -84,12 +84,14 @@ pub fn patterns(case: &str) -> Vec<(String, String)> {
 /// Groups the entries by part of the expression; a part has one element for each case.
 pub fn by_part(all: &[Result<Entries, NotShownReason>]) -> Vec<Vec<&Entries>> {
     let mut parts: Vec<Vec<&Entries>> = Vec::new();
-    for told in all.iter().flatten() {
+    for entries in all.iter().flatten() {
         // The cases of a part are adjacent.
-        match parts.last_mut().filter(|part| part[0].case.is_some() && part[0].expression_part == told.expression_part)
+        match parts
+            .last_mut()
+            .filter(|part| part[0].case.is_some() && part[0].expression_part == entries.expression_part)
         {
-            Some(part) => part.push(told),
-            None => parts.push(vec![told]),
+            Some(part) => part.push(entries),
+            None => parts.push(vec![entries]),
         }
     }
     parts
@@ -151,6 +153,6 @@ pub fn argument(ty: &Type, name: &str) -> Option<String> {
 }
 
 /// Returns whether a `let` of the entries contains a loop.
-pub fn has_loop(told: &Entries) -> bool {
-    told.lets.iter().any(|text| ["fold ", "loop ", "scan "].iter().any(|word| text.contains(word)))
+pub fn has_loop(entries: &Entries) -> bool {
+    entries.lets.iter().any(|text| ["fold ", "loop ", "scan "].iter().any(|word| text.contains(word)))
 }

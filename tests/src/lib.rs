@@ -4,17 +4,17 @@
 //! `tests/literate/`.
 
 pub mod editors;
-pub mod forms;
 pub mod fuzz;
 pub mod generate;
 pub mod golden;
 pub mod hover_entries;
-pub mod kernels;
 pub mod library;
 pub mod literate;
 pub mod middle;
 pub mod mutate;
+pub mod observed_kernels;
 pub mod random;
+pub mod reference_coverage;
 pub mod render;
 pub mod run;
 pub mod source;

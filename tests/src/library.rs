@@ -1,5 +1,5 @@
-//! **Documentation tests** in the library. Runs and records the examples in a module's comments,
-//! and generates the module's page of the book.
+//! **Documentation tests** of the standard library. Runs and records the examples in a module's
+//! comments, and generates the module's page of the book.
 //!
 //! An example is a block of inputs as at the REPL: items, and expressions whose values are shown.
 //! It imports the module that it documents under the module's own name.
@@ -13,7 +13,7 @@ use crate::literate::{self, BlockKind};
 use crate::run;
 
 /// The first line of a generated page, up to the name of its source.
-pub const MADE: &str = "<!-- Made from ";
+pub const GENERATED_PREFIX: &str = "<!-- Made from ";
 
 /// Returns the name under which a module is shown.
 #[must_use]
@@ -41,11 +41,11 @@ pub fn check(session: &mut Session, module: &str, text: &str) -> (Vec<String>, S
         let mut shows = false;
         let seen = literate::check(&format!("{}\n", definition.docs), |blocks, at| {
             let example = blocks.get(at).filter(|block| block.kind == BlockKind::Program);
-            let output = example.map_or_else(String::new, |block| see(session, module, &block.text));
+            let output = example.map_or_else(String::new, |block| example_output(session, module, &block.text));
             shows |= !output.is_empty();
             output
         });
-        match (seen, comment(text, definition)) {
+        match (seen, documentation_range(text, definition)) {
             (Ok((found, docs)), Some((from, to))) => {
                 faults.extend(found.iter().map(|fault| format!("{name}, {fault}")));
                 updated.push_str(text.get(copied..from).unwrap_or_default());
@@ -67,14 +67,14 @@ pub fn check(session: &mut Session, module: &str, text: &str) -> (Vec<String>, S
 }
 
 /// Returns the byte range of a definition's documentation in the module's text.
-fn comment(text: &str, definition: &DefinitionDocs) -> Option<(usize, usize)> {
+fn documentation_range(text: &str, definition: &DefinitionDocs) -> Option<(usize, usize)> {
     let above = text.get(..usize::try_from(definition.start).ok()?)?;
     let lines = above.split_inclusive('\n').rev().take_while(|line| line.starts_with("--|"));
     Some((above.len() - lines.map(str::len).sum::<usize>(), above.len()))
 }
 
 /// Returns the output of an example of a module.
-fn see(session: &mut Session, module: &str, example: &str) -> String {
+fn example_output(session: &mut Session, module: &str, example: &str) -> String {
     let mut program = String::new();
     for input in inputs(example) {
         let wrong = |diagnostics: &[lang_core::base::Diagnostic]| diagnostics.iter().any(|d| d.is_error());
@@ -117,7 +117,8 @@ fn qualified(module: &str, definition: &DefinitionDocs) -> String {
 pub fn page(module: &str, text: &str) -> String {
     let documented = ModuleDocs::from_text(text);
     let title = title(module);
-    let mut page = format!("{MADE}std/{title}.iv; change it there. -->\n\n# {title}\n\n{}\n", documented.head);
+    let mut page =
+        format!("{GENERATED_PREFIX}std/{title}.iv; change it there. -->\n\n# {title}\n\n{}\n", documented.head);
     page.push_str(match module == PRELUDE {
         true => "\nThe examples are inputs as at the [REPL](../tools/repl.md), and what they show.\n",
         false => "\nThe examples are inputs as at the [REPL](../tools/repl.md), with the module imported, and what they show.\n",

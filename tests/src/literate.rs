@@ -63,13 +63,13 @@ pub fn blocks(page: &str) -> Result<Vec<Block>, String> {
     let mut found: Vec<Block> = Vec::new();
     let mut at = 0;
     while at < lines.len() {
-        let Some((fence, info)) = opening(line(at)) else {
+        let Some((fence, info)) = parse_opening_fence(line(at)) else {
             at += 1;
             continue;
         };
         let open = at;
         at += 1;
-        while at < lines.len() && !closes(line(at), fence) {
+        while at < lines.len() && !closes_fence(line(at), fence) {
             at += 1;
         }
         if at == lines.len() {
@@ -80,12 +80,12 @@ pub fn blocks(page: &str) -> Result<Vec<Block>, String> {
         let (language, attribute) = info.split_once(',').unwrap_or((info, ""));
         match language {
             "iverson" => {
-                let kind = kind(attribute, line(open.saturating_sub(1)))
+                let kind = block_kind(attribute, line(open.saturating_sub(1)))
                     .map_err(|fault| format!("line {}: {fault}", open + 1))?;
                 found.push(Block { kind, text, line: open + 2, output: String::new(), recorded: at..at });
             }
             "output" => match found.last_mut() {
-                Some(block) if block.recorded.is_empty() && blank(&lines, block.recorded.start, open) => {
+                Some(block) if block.recorded.is_empty() && is_blank_range(&lines, block.recorded.start, open) => {
                     block.output = text;
                     block.recorded.end = at;
                 }
@@ -98,24 +98,24 @@ pub fn blocks(page: &str) -> Result<Vec<Block>, String> {
 }
 
 /// Returns the fence that a line opens: the number of backticks, and the text after them.
-fn opening(line: &str) -> Option<(usize, &str)> {
+fn parse_opening_fence(line: &str) -> Option<(usize, &str)> {
     let info = line.trim_start_matches('`');
     let fence = line.len() - info.len();
     (fence >= 3 && !info.contains('`')).then_some((fence, info.trim()))
 }
 
 /// Returns whether a line closes a fence of this width.
-fn closes(line: &str, fence: usize) -> bool {
-    opening(line).is_some_and(|(width, info)| width >= fence && info.is_empty())
+fn closes_fence(line: &str, fence: usize) -> bool {
+    parse_opening_fence(line).is_some_and(|(width, info)| width >= fence && info.is_empty())
 }
 
 /// Returns whether the lines of a range are blank.
-fn blank(lines: &[&str], from: usize, to: usize) -> bool {
+fn is_blank_range(lines: &[&str], from: usize, to: usize) -> bool {
     lines.get(from..to).is_some_and(|between| between.iter().all(|l| l.trim().is_empty()))
 }
 
 /// Returns the kind of a block, from its attribute and the line before it.
-fn kind(attribute: &str, before: &str) -> Result<BlockKind, String> {
+fn block_kind(attribute: &str, before: &str) -> Result<BlockKind, String> {
     let require_reason = |word: &str| {
         let reason = before.strip_prefix("<!-- ").and_then(|l| l.strip_prefix(word)).and_then(|l| l.strip_prefix(": "));
         match reason {
@@ -137,7 +137,7 @@ fn kind(attribute: &str, before: &str) -> Result<BlockKind, String> {
 /// Returns the page with these outputs recorded, one for each block of [`blocks`]. An empty output
 /// has no block.
 #[must_use]
-pub fn record(page: &str, blocks: &[Block], outputs: &[String]) -> String {
+pub fn with_outputs(page: &str, blocks: &[Block], outputs: &[String]) -> String {
     let lines: Vec<&str> = page.lines().collect();
     let mut out = String::new();
     let mut copied = 0;
@@ -174,19 +174,19 @@ pub fn check(
             format!("line {}:\n--- recorded\n{}--- now\n{output}---\n{}", block.line, block.output, block.text)
         })
         .collect();
-    let updated = record(page, &blocks, &outputs);
+    let updated = with_outputs(page, &blocks, &outputs);
     Ok((faults, updated))
 }
 
 /// Returns all Markdown files below a folder, sorted.
 #[must_use]
-pub fn pages(folder: &Path) -> Vec<PathBuf> {
-    files(folder, "md")
+pub fn markdown_files(folder: &Path) -> Vec<PathBuf> {
+    files_with_extension(folder, "md")
 }
 
 /// Returns all files below a folder with this extension, sorted.
 #[must_use]
-pub fn files(folder: &Path, extension: &str) -> Vec<PathBuf> {
+pub fn files_with_extension(folder: &Path, extension: &str) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let mut folders = vec![folder.to_path_buf()];
     while let Some(folder) = folders.pop() {
@@ -206,7 +206,7 @@ pub fn files(folder: &Path, extension: &str) -> Vec<PathBuf> {
 /// Returns the root of the repository. It comes from the environment at run time, because checkouts
 /// may share a build cache.
 #[must_use]
-pub fn root() -> PathBuf {
+pub fn repository_root() -> PathBuf {
     let crate_folder =
         std::env::var_os("CARGO_MANIFEST_DIR").map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")), PathBuf::from);
     crate_folder.parent().map(Path::to_path_buf).unwrap_or_default()
@@ -214,7 +214,7 @@ pub fn root() -> PathBuf {
 
 /// Returns whether recorded outputs must be rewritten.
 #[must_use]
-pub fn updating() -> bool {
+pub fn is_update_mode() -> bool {
     std::env::var("UPDATE_EXPECT").is_ok_and(|value| value == "1")
 }
 
@@ -228,7 +228,7 @@ pub fn compare_or_update(path: &Path, recorded: &str, wanted: &str, faults: &mut
     if recorded == wanted {
         return;
     }
-    if updating() {
+    if is_update_mode() {
         std::fs::write(path, wanted).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     } else {
         faults.push(format!("{} is not what it was recorded as", path.display()));

@@ -50,14 +50,14 @@ pub fn seed() -> u64 {
 
 /// Returns the number of cases of a random test: `IVERSON_COUNT`, or `usual` if that is not set.
 #[must_use]
-pub fn count(usual: u64) -> u64 {
+pub fn case_count(usual: u64) -> u64 {
     variable("IVERSON_COUNT").unwrap_or(usual)
 }
 
 /// Returns the number of the first case: `IVERSON_FIRST`, or 0. With it, one case of a long run can
 /// be repeated alone.
 #[must_use]
-pub fn first() -> u64 {
+pub fn first_case() -> u64 {
     variable("IVERSON_FIRST").unwrap_or(0)
 }
 

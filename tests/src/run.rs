@@ -22,8 +22,8 @@ use lang_core::syntax::split::{ItemKind, split};
 use lang_core::types::ty::Type;
 use lang_jit::Jit;
 
-use crate::kernels::{KernelObserver, ObservedBackend};
 use crate::literate::{Block, BlockKind};
+use crate::observed_kernels::{KernelObserver, ObservedBackend};
 use crate::render;
 
 /// The module name of a program that is one file.
@@ -96,13 +96,13 @@ pub fn run(session: &Session, limits: RunLimits, interrupt: &AtomicBool) -> Stri
 
 /// Same as [`run`], but with the compiled evaluation that `ways` selects.
 #[must_use]
-pub fn run_generated(session: &Session, ways: &CompiledEvaluation) -> String {
-    run_generated_until(session, ways, &AtomicBool::new(false))
+pub fn run_compiled(session: &Session, ways: &CompiledEvaluation) -> String {
+    run_compiled_until(session, ways, &AtomicBool::new(false))
 }
 
 /// Same as [`run_generated`], until `interrupt` is set.
 #[must_use]
-pub fn run_generated_until(session: &Session, ways: &CompiledEvaluation, interrupt: &AtomicBool) -> String {
+pub fn run_compiled_until(session: &Session, ways: &CompiledEvaluation, interrupt: &AtomicBool) -> String {
     shown(ModuleRun { ways: Some(ways), ..ModuleRun::new(session, MAIN.into(), limits(), interrupt) })
 }
 

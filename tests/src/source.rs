@@ -32,19 +32,19 @@ use crate::random::Random;
 /// Returns the name of the definition that computes the same derivative by the interpreter's `vjp`
 /// or `jvp`.
 #[must_use]
-pub fn probe_name(made: &PrintedDerivative) -> String {
-    format!("asked_of_{}", made.name)
+pub fn probe_name(printed: &PrintedDerivative) -> String {
+    format!("asked_of_{}", printed.name)
 }
 
 /// Returns the text of the definition that [`probe_name`] names. It has the parameters of the
 /// printed derivative.
 #[must_use]
-pub fn probe(def: &str, made: &PrintedDerivative, which: DerivativeMode) -> String {
-    let own = made.params.len() - if which == DerivativeMode::Adjoint { 1 } else { made.varying.len() };
-    let params: Vec<String> = made.params.iter().map(|(name, ty)| format!("{name}: {ty}")).collect();
-    let varies = |k: usize| made.varying.contains(&k);
+pub fn probe(def: &str, printed: &PrintedDerivative, which: DerivativeMode) -> String {
+    let own = printed.params.len() - if which == DerivativeMode::Adjoint { 1 } else { printed.varying.len() };
+    let params: Vec<String> = printed.params.iter().map(|(name, ty)| format!("{name}: {ty}")).collect();
+    let varies = |k: usize| printed.varying.contains(&k);
     let (mut lambda, mut args, mut point) = (Vec::new(), Vec::new(), Vec::new());
-    for (k, (name, ty)) in made.params.iter().take(own).enumerate() {
+    for (k, (name, ty)) in printed.params.iter().take(own).enumerate() {
         if varies(k) {
             lambda.push(format!("(v_{name}: {ty})"));
             args.push(format!("v_{name}"));
@@ -53,14 +53,14 @@ pub fn probe(def: &str, made: &PrintedDerivative, which: DerivativeMode) -> Stri
             args.push(name.to_string());
         }
     }
-    let beside: Vec<String> = made.params.iter().skip(own).map(|(name, _)| name.to_string()).collect();
+    let beside: Vec<String> = printed.params.iter().skip(own).map(|(name, _)| name.to_string()).collect();
     let tuple = |items: &[String]| {
         if items.len() == 1 { items.join("") } else { format!("({})", items.join(", ")) }
     };
     let operator = if which == DerivativeMode::Adjoint { "vjp" } else { "jvp" };
     format!(
         "\ndef {}({}) = {operator}(\\{}: {def}({}))({}, {})\n",
-        probe_name(made),
+        probe_name(printed),
         params.join(", "),
         lambda.join(", "),
         args.join(", "),
@@ -111,7 +111,7 @@ fn point(
     random: &mut Random,
     forms: &SessionForms<'_>,
     stages: &Stages,
-    made: &PrintedDerivative,
+    printed: &PrintedDerivative,
     which: DerivativeMode,
     fixed: Option<i64>,
 ) -> Option<DerivativePoint> {
@@ -122,22 +122,22 @@ fn point(
     let args = arguments(random, core, &all)?;
     let sizes: Vec<i64> = all.iter().take(core.sizes.len()).copied().collect();
     let of = size_of(core, &sizes, &args);
-    let mut given: Vec<Computed> =
+    let mut interpreter_args: Vec<Computed> =
         core.params.iter().zip(&args).map(|((_, ty), v)| computed(v, ty, &of)).collect::<Option<_>>()?;
     let points: Vec<(CoreType, IrValue)> = match which {
         DerivativeMode::Adjoint => vec![(stages.ssa.result.clone(), result(forms, stages, &sizes, &args, &of)?)],
         DerivativeMode::Forward => {
-            let varying = made.varying.iter();
+            let varying = printed.varying.iter();
             varying.map(|k| Some((core.params.get(*k)?.1.clone(), args.get(*k)?.clone()))).collect::<Option<_>>()?
         }
     };
     let mut values = Vec::new();
     for (ty, point) in &points {
         let value = draw_tangent(random, ty, point, false)?;
-        given.push(computed(&value, &tangent_type(ty), &of)?);
+        interpreter_args.push(computed(&value, &tangent_type(ty), &of)?);
         values.push(value);
     }
-    Some(DerivativePoint { sizes, given, args, beside: values })
+    Some(DerivativePoint { sizes, interpreter_args, args, beside: values })
 }
 
 /// Returns a value of the result's type, which has the shape of a cotangent. A result with sum
@@ -175,7 +175,7 @@ fn holds_sum(ty: &CoreType) -> bool {
 /// of forms.
 struct DerivativePoint {
     sizes: Vec<i64>,
-    given: Vec<Computed>,
+    interpreter_args: Vec<Computed>,
     args: Vec<IrValue>,
     beside: Vec<IrValue>,
 }
@@ -184,7 +184,7 @@ struct DerivativePoint {
 fn work_in_ssa(
     forms: &SessionForms<'_>,
     stages: &Stages,
-    made: &PrintedDerivative,
+    printed: &PrintedDerivative,
     which: DerivativeMode,
     at: &DerivativePoint,
 ) -> Option<u64> {
@@ -194,7 +194,7 @@ fn work_in_ssa(
             InputSource::Tangent(k) => {
                 let of = stages.ssa.inputs.get(*k as usize)?;
                 let InputSource::Param(p) = &of.source else { return None };
-                let nth = made.varying.iter().position(|v| *v == *p as usize)?;
+                let nth = printed.varying.iter().position(|v| *v == *p as usize)?;
                 part(at.beside.get(nth)?, &of.leaf.path)
             }
             InputSource::Cotangent(k) => part(at.beside.first()?, &stages.ssa.outputs.get(*k as usize)?.0.path),
@@ -238,7 +238,7 @@ pub fn compare(
     globals: &HashMap<GlobalName, Computed>,
     def: &GlobalName,
     stages: &Stages,
-    made: &PrintedDerivative,
+    printed: &PrintedDerivative,
     which: DerivativeMode,
     other: &str,
     tolerance: Tolerance,
@@ -247,10 +247,10 @@ pub fn compare(
     let mut compared = DerivativeComparison::default();
     let forms = SessionForms::new(session, globals);
     let mut random = Random::new(23);
-    let (first, second) = (GlobalName::new(&def.module, &made.name), GlobalName::new(&def.module, other));
+    let (first, second) = (GlobalName::new(&def.module, &printed.name), GlobalName::new(&def.module, other));
     for fixed in points {
-        let Some(at) = point(&mut random, &forms, stages, made, which, *fixed) else { continue };
-        let (sizes, args) = (at.sizes.clone(), at.given.clone());
+        let Some(at) = point(&mut random, &forms, stages, printed, which, *fixed) else { continue };
+        let (sizes, args) = (at.sizes.clone(), at.interpreter_args.clone());
         // A derivative is meaningless where the value itself is not finite.
         let own = stages.core.params.len();
         let value = run(session, globals, def, &sizes, args.iter().take(own).cloned().collect()).0;
@@ -270,13 +270,13 @@ pub fn compare(
                 if is_not_finite(&wanted) {
                     continue;
                 }
-                if let Some(difference) = tolerance.normwise(&wanted).difference(&found, &wanted, &made.name) {
+                if let Some(difference) = tolerance.normwise(&wanted).difference(&found, &wanted, &printed.name) {
                     let args: Vec<String> =
                         args.iter().filter_map(|a| golden::json_of(a).ok()).map(|a| a.to_string()).collect();
-                    return Err(format!("{difference}\nat {sizes:?} {}\n{}", args.join(", "), made.text));
+                    return Err(format!("{difference}\nat {sizes:?} {}\n{}", args.join(", "), printed.text));
                 }
                 compared.values += 1;
-                if let Some(work) = work_in_ssa(&forms, stages, made, which, &at) {
+                if let Some(work) = work_in_ssa(&forms, stages, printed, which, &at) {
                     compared.work = (compared.work.0 + counts.work, compared.work.1 + work);
                 }
             }
@@ -284,7 +284,7 @@ pub fn compare(
                 compared.failures += 1;
                 compared.first_failure.get_or_insert(failure);
             }
-            (Ok(_), Err(failure)) => return Err(format!("{}: {failure}\n{}", made.name, made.text)),
+            (Ok(_), Err(failure)) => return Err(format!("{}: {failure}\n{}", printed.name, printed.text)),
         }
     }
     Ok(compared)

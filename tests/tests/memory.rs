@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use iverson_tests::literate::root;
+use iverson_tests::literate::repository_root;
 use iverson_tests::middle::engine_oracle::{EngineDefinitions, flat};
 use iverson_tests::middle::forms::{FormProvider as _, SessionForms};
 use iverson_tests::middle::large::{RUNS, session};
@@ -45,8 +45,8 @@ const OTHER: u64 = 1 << 20;
 /// Returns arguments of a function in the engine's form.
 fn passed(ssa: &SsaFunction, known: &HashMap<LocalId, i64>) -> Vec<Tensor> {
     let inputs = ssa.inputs.iter().filter(|i| i.source.is_passed());
-    let given = given_where(ssa, known);
-    inputs.zip(&given).map(|(i, t)| flat(t, i.leaf.scalar).expect("a tensor of numbers")).collect()
+    let ir_tensors = given_where(ssa, known);
+    inputs.zip(&ir_tensors).map(|(i, t)| flat(t, i.leaf.scalar).expect("a tensor of numbers")).collect()
 }
 
 fn by_sizes(ssa: &SsaFunction, sizes: &[i64]) -> HashMap<LocalId, i64> {
@@ -74,28 +74,29 @@ impl PlanComparison {
         let around = RunContext { memory: &memory, interrupt: &interrupt, report_progress: &|_| {} };
         let plan = Machine::new(&world, programs, &around).plan_call(ssa, known).expect("a plan");
         let sizes: Vec<i64> = ssa.sizes.iter().map(|l| known.get(l).copied().expect("a size")).collect();
-        let run =
-            |given| exec::run(&world, programs, ssa, &sizes, given, RunLimits::default(), &interrupt).expect("a value");
+        let run = |tensors| {
+            exec::run(&world, programs, ssa, &sizes, tensors, RunLimits::default(), &interrupt).expect("a value")
+        };
         // Compiles the code and allocates the threads' own buffers.
         drop(run(passed(ssa, known)));
         buffer_pool::clear();
         let before = ALLOCATOR.current_usage();
-        let given = passed(ssa, known);
-        let kept = given.clone();
+        let tensors = passed(ssa, known);
+        let kept = tensors.clone();
         ALLOCATOR.reset_peak_usage();
-        let found = run(given);
+        let found = run(tensors);
         let first = ALLOCATOR.peak_usage().saturating_sub(before);
         drop(found);
         // With the buffers that the first run left in the pool.
         ALLOCATOR.reset_peak_usage();
         drop(run(kept.clone()));
-        let again = ALLOCATOR.peak_usage().saturating_sub(before);
+        let second = ALLOCATOR.peak_usage().saturating_sub(before);
         assert!(plan.is_complete, "{sizes:?}: {plan:?}\n{ssa}");
         if plan.peak < LEAST {
             return;
         }
         self.count += 1;
-        for (held, nth) in [(first, "first"), (again, "second")] {
+        for (held, nth) in [(first, "first"), (second, "second")] {
             let held = u64::try_from(held).expect("bytes");
             if held.abs_diff(plan.peak).saturating_sub(OTHER) * 5 > plan.peak {
                 self.wrong.push(format!("{sizes:?}, the {nth} run: {held} of {}\n{ssa}", plan.peak));
@@ -177,7 +178,7 @@ fn gradbench_holds_what_was_planned() {
     let _alone = alone();
     let mut compared = PlanComparison::default();
     for (module, functions, known) in GRADBENCH {
-        let file = root().join(format!("examples/gradbench/{module}.iv"));
+        let file = repository_root().join(format!("examples/gradbench/{module}.iv"));
         let mut session = Session::new();
         session.set_text(module, &std::fs::read_to_string(file).expect("an example"));
         let globals = HashMap::new();
@@ -208,16 +209,16 @@ fn what_needs_too_much_does_not_begin() {
     let world = EngineDefinitions(&defs);
     for ssa in with_derivatives(&defs, &callee("threads.iv", "elements")) {
         let sizes = [1_000_000];
-        let run = |given: Vec<Tensor>, max_bytes: usize| {
+        let run = |tensors: Vec<Tensor>, max_bytes: usize| {
             let limits = RunLimits { max_bytes, ..RunLimits::default() };
-            exec::run(&world, &programs, &ssa, &sizes, given, limits, &interrupt)
+            exec::run(&world, &programs, &ssa, &sizes, tensors, limits, &interrupt)
         };
-        let given = passed(&ssa, &by_sizes(&ssa, &sizes));
-        drop(run(given.clone(), 1 << 30).expect("a value"));
+        let tensors = passed(&ssa, &by_sizes(&ssa, &sizes));
+        drop(run(tensors.clone(), 1 << 30).expect("a value"));
         buffer_pool::clear();
         let before = ALLOCATOR.current_usage();
         ALLOCATOR.reset_peak_usage();
-        let found = run(given, 7_999_999);
+        let found = run(tensors, 7_999_999);
         let held = ALLOCATOR.peak_usage().saturating_sub(before);
         assert!(matches!(found, Err(RunError::TooLarge(AllocationError::Planned(8_000_000.., 7_999_999)))), "{ssa}");
         assert!(held < 1 << 16, "{held} bytes of a run that did not begin");
@@ -244,12 +245,12 @@ fn what_runs_again_asks_the_system_for_nothing() {
     for (name, all_sizes) in RUNS {
         for ssa in with_derivatives(&defs, &callee("threads.iv", name)) {
             for sizes in *all_sizes {
-                let given = passed(&ssa, &by_sizes(&ssa, sizes));
+                let tensors = passed(&ssa, &by_sizes(&ssa, sizes));
                 let run = || {
                     let world = EngineDefinitions(&defs);
-                    let given = given.clone();
+                    let tensors = tensors.clone();
                     drop(
-                        exec::run(&world, &programs, &ssa, sizes, given, RunLimits::default(), &interrupt)
+                        exec::run(&world, &programs, &ssa, sizes, tensors, RunLimits::default(), &interrupt)
                             .expect("a value"),
                     );
                 };
@@ -261,9 +262,9 @@ fn what_runs_again_asks_the_system_for_nothing() {
                     faults() - before
                 });
                 // First touches of a thread's stack pages are allowed.
-                let told: Vec<u64> = pages.by_ref().take_while(|more| *more > 10).collect();
-                if told.len() == 8 {
-                    wrong.push(format!("{name} at {sizes:?}: {told:?} pages in ten runs each"));
+                let fault_counts: Vec<u64> = pages.by_ref().take_while(|more| *more > 10).collect();
+                if fault_counts.len() == 8 {
+                    wrong.push(format!("{name} at {sizes:?}: {fault_counts:?} pages in ten runs each"));
                 }
             }
         }

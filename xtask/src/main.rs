@@ -1,8 +1,8 @@
 //! **Repository tasks**, started by `cargo xtask COMMAND`. `tidy` checks properties that the
-//! compiler cannot (crates, headers, sizes, pages of the book, features, prose). `prose` prints
-//! statistics of comments and pages, or lowers the budgets of files. `bless` rewrites recorded
-//! outputs after an intended change. `release` packs the programs. `soak` runs the random tests for
-//! much longer than CI does.
+//! compiler cannot (crates, headers, file sizes, pages of the book, features, prose). `prose`
+//! prints statistics of comments and pages, or lowers the budgets of files. `bless` rewrites
+//! recorded outputs after an intended change. `release` packs the programs. `soak` runs the random
+//! tests for much longer than CI does.
 
 mod prose;
 mod release;
@@ -64,7 +64,7 @@ fn bless() -> ExitCode {
     if good { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-/// Prints the table of prose, or writes the list of budgets as low as the files allow.
+/// Prints the statistics of prose, or lowers the budgets of files as far as their prose allows.
 fn prose(lower: bool) -> ExitCode {
     let root = root();
     let done = tidy::read_files(&root).and_then(|files| match lower {

@@ -177,9 +177,9 @@ fn time_matrix_products(row: &str, count: usize, [n, m, k]: [usize; 3]) -> Optio
 }
 
 fn main() -> ExitCode {
-    let asked: Vec<String> = std::env::args().skip(1).collect();
-    let sizes: Option<Vec<usize>> = asked.iter().skip(1).map(|n| n.parse().ok()).collect();
-    let found = match (asked.first().map(String::as_str), sizes.as_deref()) {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let sizes: Option<Vec<usize>> = arguments.iter().skip(1).map(|n| n.parse().ok()).collect();
+    let found = match (arguments.first().map(String::as_str), sizes.as_deref()) {
         (Some(row), Some([n])) => time_vector_kernel(row, *n),
         (Some(row), Some([n, m])) => time_matrix_kernel(row, *n, *m),
         (Some(row), Some([n, m, k])) => time_matrix_products(row, 1, [*n, *m, *k]),

@@ -105,34 +105,34 @@ mod tests {
     struct DropProbe(Mutex<Sender<ThreadId>>);
 
     impl DropProbe {
-        fn reporting_to(told: &Sender<ThreadId>) -> Self {
-            Self(Mutex::new(told.clone()))
+        fn reporting_to(sender: &Sender<ThreadId>) -> Self {
+            Self(Mutex::new(sender.clone()))
         }
     }
 
     impl Drop for DropProbe {
         fn drop(&mut self) {
-            if let Ok(told) = self.0.lock() {
-                let _ = told.send(thread::current().id());
+            if let Ok(sender) = self.0.lock() {
+                let _ = sender.send(thread::current().id());
             }
         }
     }
 
     #[test]
     fn what_unwinding_drops_is_dropped_by_another_thread() {
-        let (told, by) = channel();
-        let made = || BackgroundDrop::new(DropProbe::reporting_to(&told));
+        let (sender, by) = channel();
+        let new_probe = || BackgroundDrop::new(DropProbe::reporting_to(&sender));
         let next = || by.recv_timeout(Duration::from_secs(60));
         let here = Ok(thread::current().id());
-        drop(made());
+        drop(new_probe());
         assert_eq!(next(), here);
         let unwinding = AssertUnwindSafe(|| {
-            let _held = made();
+            let _held = new_probe();
             resume_unwind(Box::new(()));
         });
         assert!(catch_unwind(unwinding).is_err());
         assert_ne!(next(), here);
-        drop(made().take());
+        drop(new_probe().take());
         assert_eq!(next(), here);
     }
 }

@@ -20,7 +20,7 @@ pub use cancellation::check_cancelled;
 pub use diag::{Code, Diagnostic, Fix, FixPiece, RelatedLabel, Severity};
 pub use hint::{Fact, Hint, Suggestion};
 pub use name::{GlobalName, ModuleName, Name};
-pub use plural::counted;
+pub use plural::count_with_noun;
 pub use real::RealConst;
 pub use span::Span;
 pub use stack::ensure_sufficient_stack;

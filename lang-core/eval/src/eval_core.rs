@@ -208,11 +208,11 @@ impl<'a> CoreEvaluator<'a> {
                 }
                 return ensure_sufficient_stack(|| self.eval_term(f, body, joint));
             }
-            ExprKind::Call(callee, sizes, given) => {
+            ExprKind::Call(callee, sizes, arg_exprs) => {
                 let sizes = sizes.iter().map(|p| self.eval_index(f, p)).collect::<EvalOutcome<Vec<i64>>>()?;
-                let args = given.iter().map(|a| self.eval(f, a)).collect::<EvalOutcome<Vec<IrValue>>>()?;
+                let args = arg_exprs.iter().map(|a| self.eval(f, a)).collect::<EvalOutcome<Vec<IrValue>>>()?;
                 if !callee.derivatives.is_empty() {
-                    return self.eval_derivative(f, callee, &sizes, given, &args).map(Some);
+                    return self.eval_derivative(f, callee, &sizes, arg_exprs, &args).map(Some);
                 }
                 let function = self.functions.function(callee).ok_or(broken("a function"))?;
                 self.call(&function, &sizes, args)?
@@ -245,8 +245,8 @@ impl<'a> CoreEvaluator<'a> {
         let split =
             |ty: &CoreType| if whole { vec![ty.clone()] } else { ty.leaves().iter().map(TypeLeaf::ty).collect() };
         let (count, kept) = (split(carried).len(), split(kept));
-        let mut given = args.iter().map(|a| self.eval(f, a)).collect::<EvalOutcome<Vec<IrValue>>>()?;
-        let mut carry = given.split_off(given.len().checked_sub(count).ok_or(broken.clone())?);
+        let mut captured = args.iter().map(|a| self.eval(f, a)).collect::<EvalOutcome<Vec<IrValue>>>()?;
+        let mut carry = captured.split_off(captured.len().checked_sub(count).ok_or(broken.clone())?);
         let trips = repeat.trip_count.fixed().map(|n| self.eval_index(f, n)).transpose()?;
         let extent = self.eval_index(f, &repeat.counter.extent)?;
         let (mut arrays, mut done) = (vec![Vec::new(); kept.len()], 0);
@@ -266,7 +266,7 @@ impl<'a> CoreEvaluator<'a> {
             self.counts.iterations += 1;
             f.set(repeat.counter.local, IrValue::I64(done));
             let sizes = repeat.sizes.iter().map(|p| self.eval_index(f, p)).collect::<EvalOutcome<Vec<i64>>>()?;
-            let all = given.iter().cloned().chain(carry).collect();
+            let all = captured.iter().cloned().chain(carry).collect();
             let IrValue::Tuple(mut next) = ensure_sufficient_stack(|| self.call(&body, &sizes, all))? else {
                 return Err(broken);
             };

@@ -278,14 +278,15 @@ impl RunState<'_> {
             }
             let interrupt = self.machine.context.interrupt;
             let range = of.chunks.first().zip(of.chunks.last());
-            let told = |done: usize| {
+            let progress_callback = |done: usize| {
                 let at = done.checked_sub(1).and_then(|last| chunks.get(last));
                 if let (Some(((from, _), (_, to))), Some((_, at))) = (range, at) {
                     self.report_progress(at - from, to - from);
                 }
             };
-            let ran =
-                with_stack(&*of.code, || of.code.run_chunks(&mut slots, &how, integers, chunks, interrupt, &told));
+            let ran = with_stack(&*of.code, || {
+                of.code.run_chunks(&mut slots, &how, integers, chunks, interrupt, &progress_callback)
+            });
             ran.map_err(|KernelInterrupted| RunError::Interrupted)?;
         }
         for ChunkCopies { var, owner: own, memory: held, .. } in copies {

@@ -45,21 +45,22 @@ impl MultiversionedFunction {
         size: &dyn Fn(LocalId) -> Option<i64>,
         ready: &dyn Fn(Arc<SsaFunction>) -> Arc<Executable>,
     ) -> Arc<Executable> {
-        let told: Option<Vec<bool>> =
+        let truth_values: Option<Vec<bool>> =
             self.case_predicates.iter().map(|p| multiversion::evaluate_size_predicate(p, size)).collect();
-        if let Some((_, known)) = self.cases.borrow().iter().find(|(of, _)| *of == told) {
+        if let Some((_, known)) = self.cases.borrow().iter().find(|(of, _)| *of == truth_values) {
             return Arc::clone(known);
         }
-        let ssa = match &told {
-            Some(told) if !told.is_empty() => {
-                let told: Vec<(Pred, bool)> = self.case_predicates.iter().cloned().zip(told.iter().copied()).collect();
-                Arc::new(multiversion::specialise(&self.ssa, &told))
+        let ssa = match &truth_values {
+            Some(values) if !values.is_empty() => {
+                let assumptions: Vec<(Pred, bool)> =
+                    self.case_predicates.iter().cloned().zip(values.iter().copied()).collect();
+                Arc::new(multiversion::specialise(&self.ssa, &assumptions))
             }
             _ => Arc::clone(&self.ssa),
         };
-        let made = ready(ssa);
-        self.cases.borrow_mut().push((told, Arc::clone(&made)));
-        made
+        let executable = ready(ssa);
+        self.cases.borrow_mut().push((truth_values, Arc::clone(&executable)));
+        executable
     }
 
     /// Returns the executable, if it exists and serves all sizes.
@@ -118,13 +119,13 @@ impl Executable {
                 let mut most = LoopForm::Kernels;
                 loop {
                     let (prepared, all, are) = lang_nest::schedule_with_fallback(&ssa, callees, most);
-                    let made = compile_steps(&prepared, all, backend);
+                    let compiled_steps = compile_steps(&prepared, all, backend);
                     let is_run =
                         |step: &ExecutionStep| matches!(step, ExecutionStep::Kernel(ready) if ready.code.is_none());
                     most = match are {
-                        LoopForm::Kernels if made.iter().any(is_run) => LoopForm::Flattened,
-                        LoopForm::Flattened if made.iter().any(is_run) => LoopForm::Steps,
-                        _ => break (prepared.ssa, made),
+                        LoopForm::Kernels if compiled_steps.iter().any(is_run) => LoopForm::Flattened,
+                        LoopForm::Flattened if compiled_steps.iter().any(is_run) => LoopForm::Steps,
+                        _ => break (prepared.ssa, compiled_steps),
                     };
                 }
             }

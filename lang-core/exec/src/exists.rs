@@ -62,9 +62,9 @@ impl<'a> Existential<'a> {
             }
             other => other,
         };
-        let told = TableForm::new(&bound, &body, extents, around.memory);
+        let table_form = TableForm::new(&bound, &body, extents, around.memory);
         let interrupt = around.interrupt;
-        Self { bound, body, table_form: told, test_count: Cell::new(0), table: OnceCell::new(), interrupt }
+        Self { bound, body, table_form, test_count: Cell::new(0), table: OnceCell::new(), interrupt }
     }
 
     /// Marks the indices that it mentions.
@@ -75,9 +75,9 @@ impl<'a> Existential<'a> {
 
     /// Evaluates the existential, by the table if it exists or is due.
     pub(super) fn holds(&self, at: &mut [i64]) -> Result<bool, IndexError> {
-        if let Some(told) = &self.table_form {
-            if self.table.get().is_none() && self.test_count.get() >= told.entries {
-                let marks = match self.build_table(told, at) {
+        if let Some(form) = &self.table_form {
+            if self.table.get().is_none() && self.test_count.get() >= form.entries {
+                let marks = match self.build_table(form, at) {
                     Err(IndexError::Interrupted) => return Err(IndexError::Interrupted),
                     marks => marks.ok(),
                 };
@@ -85,7 +85,7 @@ impl<'a> Existential<'a> {
             }
             if let Some(Some(marks)) = self.table.get() {
                 let mut place = 0;
-                for (k, extent, _) in &told.indices {
+                for (k, extent, _) in &form.indices {
                     let i =
                         at.get(*k).and_then(|i| usize::try_from(*i).ok()).ok_or(IndexError::Internal("an index"))?;
                     place = place * extent + i;
@@ -131,14 +131,14 @@ impl<'a> Existential<'a> {
     }
 
     /// Builds the table.
-    fn build_table(&self, told: &TableForm<'a>, at: &mut [i64]) -> Result<TruthTable, IndexError> {
-        let mut marks = TruthTable { holds: vec![false; told.entries], has_undefined: false };
+    fn build_table(&self, form: &TableForm<'a>, at: &mut [i64]) -> Result<TruthTable, IndexError> {
+        let mut marks = TruthTable { holds: vec![false; form.entries], has_undefined: false };
         self.for_each_tuple(0, at, &mut |at| {
-            match told.entry_of(at) {
+            match form.entry_of(at) {
                 Ok(place) => place.and_then(|k| marks.holds.get_mut(k)).into_iter().for_each(|slot| *slot = true),
                 // With several indices, another equation may still refute the tuple, so the pass
                 // fails.
-                Err(IndexError::OutOfBounds) if told.indices.len() == 1 => marks.has_undefined = true,
+                Err(IndexError::OutOfBounds) if form.indices.len() == 1 => marks.has_undefined = true,
                 Err(why) => return Err(why),
             }
             Ok(false)

@@ -133,9 +133,9 @@ impl ExecutableCache {
     pub(crate) fn timed<T>(&self, make: impl FnOnce() -> T) -> T {
         let now = || self.clock.map(|clock| clock()).unwrap_or_default();
         let begun = now();
-        let made = make();
+        let result = make();
         self.preparation_time.set(self.preparation_time.get().saturating_add(now().saturating_sub(begun)));
-        made
+        result
     }
 
     fn get(

@@ -61,18 +61,18 @@ impl RunState<'_> {
         let ran = self.loop_results.get_mut(nth).ok_or(BROKEN)?;
         let left = ran.reads_left.get_mut(part).ok_or(BROKEN)?;
         *left = left.saturating_sub(1);
-        let again = *left > 0;
+        let has_more_readers = *left > 0;
         let scalar = stmt.scalar.unwrap_or(Scalar::F64);
         let whole = match (ran.by_tuple.as_mut_slice(), part, of.batch.is_empty()) {
             ([one], LoopResult::Final(k), true) => {
-                let last = if again { one.final_values.get(k).cloned() } else { one.final_values.remove(k) };
+                let last = if has_more_readers { one.final_values.get(k).cloned() } else { one.final_values.remove(k) };
                 Some(last.ok_or(BROKEN)?)
             }
             ([one], LoopResult::PerIteration(k), true) => {
-                one.output_tapes.get_mut(k).and_then(|kept| kept.take_array(&shape.dims, again))
+                one.output_tapes.get_mut(k).and_then(|kept| kept.take_array(&shape.dims, has_more_readers))
             }
             ([one], LoopResult::Checkpoint(k), true) => {
-                one.state_tapes.get_mut(k).and_then(|kept| kept.take_array(&shape.dims, again))
+                one.state_tapes.get_mut(k).and_then(|kept| kept.take_array(&shape.dims, has_more_readers))
             }
             _ => None,
         };
@@ -145,16 +145,16 @@ impl RunState<'_> {
                     if at.is_empty() && init.at.is_empty() && readers == 1 {
                         Some(self.take_or_share(k, init.var)?)
                     } else {
-                        let given = self.argument(init, Scalar::F64, &extents)?;
-                        Some(given.tensor_at(self, &at)?)
+                        let argument = self.argument(init, Scalar::F64, &extents)?;
+                        Some(argument.tensor_at(self, &at)?)
                     }
                 }
             });
         }
-        let mut given = Vec::new();
+        let mut captured = Vec::new();
         for (arg, input) in of.args.iter().zip(&program.ssa.inputs) {
             let scalar = input.leaf.scalar.unwrap_or(Scalar::Bool);
-            given.push(match arg {
+            captured.push(match arg {
                 LoopArg::Captured(access) => Some(self.argument(access, scalar, &extents)?),
                 LoopArg::Carried { .. } => None,
             });
@@ -162,8 +162,9 @@ impl RunState<'_> {
         let (count, spacing, sizes) = {
             let names = IndexTranslator::new(self, &extents);
             let count = of.fixed_trip_count().map(|n| names.index_expr(n)?.value(&at)).transpose()?;
-            let told = of.checkpoint.as_ref().and_then(CheckpointSpacing::fixed_distance);
-            let spacing = CheckpointSpacing::resolve(told.map(|n| names.index_expr(n)?.value(&at)).transpose()?, count);
+            let distance = of.checkpoint.as_ref().and_then(CheckpointSpacing::fixed_distance);
+            let spacing =
+                CheckpointSpacing::resolve(distance.map(|n| names.index_expr(n)?.value(&at)).transpose()?, count);
             (count, spacing, of.sizes.iter().map(|p| names.index_expr(p)).collect::<Result<Vec<IndexExpr>, _>>()?)
         };
         let next: Vec<(u32, u32)> = of.carried_inputs().collect();
@@ -205,9 +206,9 @@ impl RunState<'_> {
                 kept.push(self, carried.get(*k as usize).cloned().flatten().ok_or(BROKEN)?)?;
             }
             let mut inputs = Vec::new();
-            for (slot, given) in carried.iter_mut().zip(&given) {
-                inputs.push(match (given, slot.take()) {
-                    (Some(given), _) => given.tensor_at(self, &place)?,
+            for (slot, argument) in carried.iter_mut().zip(&captured) {
+                inputs.push(match (argument, slot.take()) {
+                    (Some(captured_argument), _) => captured_argument.tensor_at(self, &place)?,
                     (None, Some(tensor)) => tensor,
                     (None, None) => return Err(BROKEN),
                 });
@@ -294,9 +295,9 @@ impl<T: TensorElement> TensorBuilder<T> {
     /// Copies elements of these extents to these first indices; the axes of the target may be
     /// longer.
     pub(super) fn copy_at(&mut self, at: &[usize], dims: &[usize], items: &[T]) -> Result<(), RunError> {
-        let apart = strides(&self.dims);
-        let apart: Vec<usize> = apart.iter().map(|s| usize::try_from(*s).unwrap_or(0)).collect();
-        let start: usize = at.iter().zip(&apart).map(|(i, s)| i * s).sum();
+        let signed_strides = strides(&self.dims);
+        let axis_strides: Vec<usize> = signed_strides.iter().map(|s| usize::try_from(*s).unwrap_or(0)).collect();
+        let start: usize = at.iter().zip(&axis_strides).map(|(i, s)| i * s).sum();
         let own = self.dims.get(at.len()..).unwrap_or_default();
         if own == dims {
             let to = self.items.get_mut(start..start + items.len()).ok_or(BROKEN)?;
@@ -305,7 +306,7 @@ impl<T: TensorElement> TensorBuilder<T> {
         }
         let mut place = vec![0_usize; dims.len()];
         for item in items {
-            let offset: usize = place.iter().zip(apart.iter().skip(at.len())).map(|(i, s)| i * s).sum();
+            let offset: usize = place.iter().zip(axis_strides.iter().skip(at.len())).map(|(i, s)| i * s).sum();
             *self.items.get_mut(start + offset).ok_or(BROKEN)? = *item;
             for (i, n) in place.iter_mut().zip(dims).rev() {
                 *i += 1;

@@ -74,15 +74,16 @@ impl Machine<'_> {
         let program = self.executables.executable_for(&function, self.world, &|l| known.get(&l).copied());
         let mut run = self.new_run(&program, &[]);
         run.locals.clone_from(known);
-        let mut given = 0_u64;
+        let mut input_bytes = 0_u64;
         let inputs = program.ssa.inputs.iter().map(|input| {
             let count = run.dims(&input.leaf.dims).map(|dims| element_count(&dims)).ok();
-            given = given.saturating_add(count.unwrap_or_default().saturating_mul(bytes_of(input.leaf.scalar)));
+            input_bytes =
+                input_bytes.saturating_add(count.unwrap_or_default().saturating_mul(bytes_of(input.leaf.scalar)));
             PlannedInput { bytes: count.map(|_| 0), integer: None }
         });
         let inputs: Vec<PlannedInput> = inputs.collect();
         let plan = DryRun::new(run, &PlanMemo::default()).plan_run(&inputs);
-        Ok(MemoryPlan { peak: plan.peak.saturating_add(given), ..plan })
+        Ok(MemoryPlan { peak: plan.peak.saturating_add(input_bytes), ..plan })
     }
 }
 
@@ -134,8 +135,8 @@ impl<'a> DryRun<'a> {
     /// Plans the run for these inputs.
     fn plan_run(mut self, inputs: &[PlannedInput]) -> MemoryPlan {
         let program = self.run.program;
-        for (input, given) in program.ssa.inputs.iter().zip(inputs) {
-            if let Some(i) = given.integer {
+        for (input, planned) in program.ssa.inputs.iter().zip(inputs) {
+            if let Some(i) = planned.integer {
                 self.run.locals.insert(input.local, i);
             }
         }
@@ -244,19 +245,19 @@ impl<'a> DryRun<'a> {
                 }
             }
             Rhs::Argsort(of) => {
-                let made = self.tensor_bytes(&stmt.dims, stmt.scalar);
+                let result_bytes = self.tensor_bytes(&stmt.dims, stmt.scalar);
                 let scalar = program.ssa.stmts.get(of.keys.var.0 as usize).and_then(|keys| keys.scalar);
                 let is_there = of.pred.is_true() && self.is_view(stmt, &of.keys);
                 let keys = if is_there { 0 } else { self.tensor_bytes(&stmt.dims, scalar) };
                 let row =
                     stmt.dims.last().map_or(1, |n| self.tensor_bytes(std::slice::from_ref(n), Some(Scalar::Bool)));
-                self.raise_peak(made.saturating_add(keys).saturating_add(sorting_bytes(row)));
+                self.raise_peak(result_bytes.saturating_add(keys).saturating_add(sorting_bytes(row)));
             }
             Rhs::Reduce(_) => {
-                let made = self.tensor_bytes(&stmt.dims, stmt.scalar);
+                let result_bytes = self.tensor_bytes(&stmt.dims, stmt.scalar);
                 let count = self.tensor_bytes(&stmt.dims, Some(Scalar::Bool));
                 let found = count.saturating_mul(u64::try_from(size_of::<ReductionState>()).unwrap_or(u64::MAX));
-                self.raise_peak(made.saturating_add(found));
+                self.raise_peak(result_bytes.saturating_add(found));
             }
             _ => {}
         }
@@ -301,7 +302,7 @@ impl<'a> DryRun<'a> {
         // Arguments are views.
         let mut inputs = vec![PlannedInput::VIEW; program.ssa.inputs.len()];
         let passed = program.ssa.inputs.iter().zip(&mut inputs).filter(|(input, _)| input.source.is_passed());
-        passed.zip(args).for_each(|((_, given), arg)| given.integer = self.integer_argument(arg));
+        passed.zip(args).for_each(|((_, planned), arg)| planned.integer = self.integer_argument(arg));
         self.nested_peak(&program, &sizes, &inputs)
     }
 

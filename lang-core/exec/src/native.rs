@@ -254,8 +254,8 @@ impl RunState<'_> {
             }
         }
         for (var, room) in rooms {
-            let made = kernel.storage.iter().any(|p| p.var == var && p.role == StorageRole::Output);
-            if let Some(slot) = self.values.get_mut(var.0 as usize).filter(|_| made) {
+            let is_output = kernel.storage.iter().any(|p| p.var == var && p.role == StorageRole::Output);
+            if let Some(slot) = self.values.get_mut(var.0 as usize).filter(|_| is_output) {
                 *slot = Some(room.finish());
             }
         }

@@ -149,14 +149,14 @@ impl<'a> RowNest<'a> {
             tests.push(names.test(p)?);
         }
         nest.slots = names.slots;
-        let told = determined_indices(&names, space)?;
-        let order = LoopOrder { space, determined: &told, tests: &tests, operands: places }.choose();
+        let determined = determined_indices(&names, space)?;
+        let order = LoopOrder { space, determined: &determined, tests: &tests, operands: places }.choose();
         for k in order {
             let extent = space.extents.get(k).copied().unwrap_or(0);
             nest.levels.push(LoopLevel {
                 index: k,
                 extent,
-                determined: told.get(k).cloned().flatten(),
+                determined: determined.get(k).cloned().flatten(),
                 affine_bounds: Vec::new(),
                 data_bounds: Vec::new(),
                 tests: Vec::new(),
@@ -411,8 +411,8 @@ impl LoopLevel<'_> {
                 false => high = i64::try_from(floor_div(rest, -c)).map_or(i64::MIN, |most| high.min(most)),
             }
         }
-        if let Some(told) = &self.determined {
-            match told.value(at) {
+        if let Some(solution) = &self.determined {
+            match solution.value(at) {
                 Ok(value) => (low, high) = (low.max(value), high.min(value)),
                 // The equation is also a test, which fails if it reads out of bounds.
                 Err(super::affine::IndexError::OutOfBounds) => {}
@@ -456,9 +456,9 @@ fn determined_indices(
     space: &IndexSpace<'_>,
 ) -> Result<Vec<Option<IndexExpr>>, RunError> {
     let n = space.extents.len();
-    let mut told: Vec<Option<IndexExpr>> = vec![None; n];
+    let mut determined: Vec<Option<IndexExpr>> = vec![None; n];
     if space.pred.is_true() {
-        return Ok(told);
+        return Ok(determined);
     }
     for k in 0..space.free {
         let Some(solution) = space.pred.solve_for(&statement_index(k, &Poly::default()).atom()) else { continue };
@@ -466,12 +466,12 @@ fn determined_indices(
         let mut by = vec![false; n];
         num.mark(&mut by);
         let bound = by.iter().skip(space.free).any(|m| *m);
-        let clear = by.iter().zip(&told).all(|(m, l)| !m || l.is_none());
+        let clear = by.iter().zip(&determined).all(|(m, l)| !m || l.is_none());
         if clear && (bound || !num.is_affine()) {
-            told.get_mut(k).into_iter().for_each(|slot| *slot = Some(num.clone()));
+            determined.get_mut(k).into_iter().for_each(|slot| *slot = Some(num.clone()));
         }
     }
-    Ok(told)
+    Ok(determined)
 }
 
 /// The choice of the order of loops.

@@ -136,15 +136,15 @@ impl<'g> CompiledEvaluator<'g> {
         self.counts.set(tally);
     }
 
-    fn report_unsupported(&self, asked: &OffloadRequest<'_>, what: NoCoreFormReason) {
-        let (code, node) = match asked {
+    fn report_unsupported(&self, request: &OffloadRequest<'_>, what: NoCoreFormReason) {
+        let (code, node) = match request {
             OffloadRequest::Operator(derived, _) => (derived.site().code(), derived.site().node()),
             OffloadRequest::Deriv { code, node, .. } | OffloadRequest::Expression { code, node, .. } => {
                 (&***code, *node)
             }
         };
         let span = code.body().nodes[node].span;
-        (self.report)(&NoCoreForm { reason: what, item: code.item().clone(), span }, asked.operator());
+        (self.report)(&NoCoreForm { reason: what, item: code.item().clone(), span }, request.operator());
     }
 
     /// Returns the function of an applied operator or expression, lowered at most once. Returns
@@ -157,7 +157,7 @@ impl<'g> CompiledEvaluator<'g> {
             return None;
         }
         let callee = Arc::new(FunctionKey::for_runtime_request(applied.clone()));
-        let made = match self.programs.timed(|| self.callees.stages(&callee)) {
+        let lowered = match self.programs.timed(|| self.callees.stages(&callee)) {
             Ok(stages) => {
                 self.count(|t| t.lowered += 1);
                 Some(Arc::clone(&stages.ssa))
@@ -167,17 +167,17 @@ impl<'g> CompiledEvaluator<'g> {
                 None
             }
         };
-        self.lowered.borrow_mut().insert(applied.clone(), made.clone());
-        made
+        self.lowered.borrow_mut().insert(applied.clone(), lowered.clone());
+        lowered
     }
 
     fn run(
         &self,
         read: &ReflectedRequest,
-        asked: &OffloadRequest<'_>,
+        request: &OffloadRequest<'_>,
         around: &RunContext<'_>,
     ) -> Result<Option<Value>, RunError> {
-        let Some(ssa) = self.function(&read.applied, asked.operator()) else {
+        let Some(ssa) = self.function(&read.applied, request.operator()) else {
             self.count(|t| t.unsupported += 1);
             return Ok(None);
         };
@@ -192,18 +192,18 @@ impl<'g> CompiledEvaluator<'g> {
             parts.push(part.ok_or(RunError::Internal("a part of an argument"))?);
         }
         let machine = Machine::new(self, &self.programs, around);
-        if matches!(asked, OffloadRequest::Expression { has_short_steps: true, .. })
+        if matches!(request, OffloadRequest::Expression { has_short_steps: true, .. })
             && machine.has_loop_or_call_steps(&ssa, &locals)?
         {
             return Ok(None);
         }
         let parts = machine.call(&ssa, &read.sizes, parts)?;
         // The next application of this operator to scalars can then call the code at once.
-        if let OffloadRequest::Operator(derived, arguments) = asked
+        if let OffloadRequest::Operator(derived, arguments) = request
             && read.has_only(arguments)
-            && let Some(made) = self.programs.scalar_function(&ssa.callee, arguments.len())
+            && let Some(routine) = self.programs.scalar_function(&ssa.callee, arguments.len())
         {
-            self.scalar_cache.set(derived, made);
+            self.scalar_cache.set(derived, routine);
         }
         marshal::assemble_value(&ssa.result, result_type(&read.applied), &parts, &extent, around).map(Some)
     }
@@ -239,8 +239,8 @@ fn result_type(applied: &RuntimeRequest) -> Option<&Type> {
 }
 
 impl OffloadEvaluator for CompiledEvaluator<'_> {
-    fn evaluate(&self, asked: &OffloadRequest<'_>, around: &RunContext<'_>) -> OffloadOutcome {
-        if let OffloadRequest::Operator(derived, arguments) = asked
+    fn evaluate(&self, request: &OffloadRequest<'_>, around: &RunContext<'_>) -> OffloadOutcome {
+        if let OffloadRequest::Operator(derived, arguments) = request
             && let Some(known) = self.scalar_cache.get(derived)
             && let Some(value) = known.call(arguments, around.interrupt)
         {
@@ -250,7 +250,7 @@ impl OffloadEvaluator for CompiledEvaluator<'_> {
             });
             return value.map_or(OffloadOutcome::Interrupted, OffloadOutcome::Value);
         }
-        let read = match reflect::reflect(asked, self) {
+        let read = match reflect::reflect(request, self) {
             Ok(read) => read,
             Err(ReflectError::HoldsDual) => {
                 self.count(|t| t.dual += 1);
@@ -258,11 +258,11 @@ impl OffloadEvaluator for CompiledEvaluator<'_> {
             }
             Err(ReflectError::Unsupported(what)) => {
                 self.count(|t| t.unsupported += 1);
-                self.report_unsupported(asked, what);
+                self.report_unsupported(request, what);
                 return OffloadOutcome::Unsupported;
             }
         };
-        match self.run(&read, asked, around) {
+        match self.run(&read, request, around) {
             Ok(Some(value)) => {
                 self.count(|t| t.evaluated += 1);
                 return OffloadOutcome::Value(value);
@@ -276,7 +276,7 @@ impl OffloadEvaluator for CompiledEvaluator<'_> {
             }
             Err(RunError::TooLarge(_)) => {
                 self.count(|t| t.over_limit += 1);
-                self.report_unsupported(asked, NoCoreFormReason::Memory);
+                self.report_unsupported(request, NoCoreFormReason::Memory);
             }
             Err(RunError::IndexTooLarge) => self.count(|t| t.over_limit += 1),
             Err(RunError::Internal(_)) => self.count(|t| t.defects += 1),

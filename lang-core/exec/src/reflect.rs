@@ -63,9 +63,9 @@ pub trait BodyQueries {
 ///
 /// # Errors
 /// The reason why the interpreter must evaluate it.
-pub fn reflect(asked: &OffloadRequest<'_>, texts: &dyn BodyQueries) -> ReflectResult<ReflectedRequest> {
+pub fn reflect(request: &OffloadRequest<'_>, texts: &dyn BodyQueries) -> ReflectResult<ReflectedRequest> {
     let mut reader = RequestReader::new(texts);
-    let site = match asked {
+    let site = match request {
         OffloadRequest::Operator(derived, args) => {
             let operator = reader.operator(derived)?;
             let args = args.iter().map(|arg| reader.reflect_value(arg)).collect::<ReflectResult<_>>()?;
@@ -198,8 +198,8 @@ impl<'t> RequestReader<'t> {
                 let mut fields: Vec<_> = record.names().iter().zip(record.values()).collect();
                 fields.sort_by_key(|(name, _)| *name);
                 let fields = fields.into_iter().map(|(name, v)| {
-                    let given = lang_base::ensure_sufficient_stack(|| self.reflect_value(v))?;
-                    Ok((name.clone(), given))
+                    let shape = lang_base::ensure_sufficient_stack(|| self.reflect_value(v))?;
+                    Ok((name.clone(), shape))
                 });
                 StaticShape::Record(fields.collect::<ReflectResult<_>>()?)
             }

@@ -62,13 +62,13 @@ impl<T: TensorElement> GatherBuffer<T> {
             1 => start.checked_add(count).and_then(|end| items.get(start..end)).map(RowOperand::Dense),
             step => {
                 self.0.clear();
-                let apart = usize::try_from(step.unsigned_abs()).map_err(|_| OUT_OF_BOUNDS)?;
+                let stride = usize::try_from(step.unsigned_abs()).map_err(|_| OUT_OF_BOUNDS)?;
                 if step > 0 {
                     let from = items.get(start..).ok_or(OUT_OF_BOUNDS)?;
-                    self.0.extend(from.iter().step_by(apart).take(count));
+                    self.0.extend(from.iter().step_by(stride).take(count));
                 } else {
                     let from = items.get(..=start).ok_or(OUT_OF_BOUNDS)?;
-                    self.0.extend(from.iter().rev().step_by(apart).take(count));
+                    self.0.extend(from.iter().rev().step_by(stride).take(count));
                 }
                 (self.0.len() == count).then_some(RowOperand::Dense(&self.0))
             }

@@ -215,11 +215,11 @@ impl ScalarFunctionCache {
     }
 
     /// Caches the function of an operator.
-    pub(crate) fn set(&self, derived: &DerivedFunction, made: ScalarRoutine) {
+    pub(crate) fn set(&self, derived: &DerivedFunction, routine: ScalarRoutine) {
         let Some(function) = derived.function() else { return };
         let body = Arc::clone(derived.site().code().body());
-        let made = CachedFunction { _body: body, function: function.clone(), result: Arc::new(made) };
-        self.0.borrow_mut().insert(operator_key(derived), made);
+        let cached = CachedFunction { _body: body, function: function.clone(), result: Arc::new(routine) };
+        self.0.borrow_mut().insert(operator_key(derived), cached);
     }
 }
 

@@ -106,7 +106,7 @@ impl LoopTape {
 
     /// Returns all values as an array of these extents, if they form one. The values stay if
     /// `has_more_readers`.
-    pub(super) fn take_array(&mut self, dims: &[usize], again: bool) -> Option<Tensor> {
+    pub(super) fn take_array(&mut self, dims: &[usize], has_more_readers: bool) -> Option<Tensor> {
         if let Self::Contiguous(alike) = self {
             let (first, rest) = dims.split_first()?;
             if *first != alike.count || rest != alike.dims {
@@ -121,7 +121,7 @@ impl LoopTape {
         }
         let Self::Finished(whole) = self else { return None };
         let whole = whole.clone();
-        if !again {
+        if !has_more_readers {
             *self = Self::Empty(None);
         }
         (whole.dims == dims).then_some(whole)

@@ -24,7 +24,7 @@ use super::broadcast::JoinOp;
 use super::progress::PollInterval;
 use super::runtime_type::FillScalar;
 use lang_base::Code as ErrorCode;
-use lang_base::counted;
+use lang_base::count_with_noun;
 use lang_base::ensure_sufficient_stack;
 use lang_runtime::code::{LocalFrame, RunnableBody};
 use lang_runtime::dual::primal;
@@ -237,7 +237,7 @@ impl<'i> Interp<'i> {
         match extents.observed.get(depth) {
             Some(seen) if *seen == n => Ok(()),
             Some(seen) => {
-                let found = counted(n, "element", "elements");
+                let found = count_with_noun(n, "element", "elements");
                 Err(at.fail(ErrorCode::E0501, format!("a row has {found}, but the first row has {seen}")))
             }
             None => {

@@ -41,12 +41,12 @@ impl OperationNotation {
     }
 
     fn with_operands(self, operands: &[Value]) -> String {
-        let told: Vec<String> = operands.iter().map(print_real).collect();
+        let operand_texts: Vec<String> = operands.iter().map(print_real).collect();
         match self {
-            Self::Function(name) => format!("{name}({})", told.join(", ")),
+            Self::Function(name) => format!("{name}({})", operand_texts.join(", ")),
             Self::Infix(op) => {
                 let sides: Vec<String> =
-                    told.into_iter().map(|x| if x.starts_with('-') { format!("({x})") } else { x }).collect();
+                    operand_texts.into_iter().map(|x| if x.starts_with('-') { format!("({x})") } else { x }).collect();
                 sides.join(&format!(" {op} "))
             }
         }
@@ -165,9 +165,9 @@ fn has_nan(x: &Value) -> bool {
 fn find_new_nan(value: &Value, operands: &[&Value]) -> Option<NanOccurrence> {
     match value {
         Value::F64(_) | Value::F32(_) | Value::Dual(_) => {
-            let made = has_nan(value) && !operands.iter().any(|x| has_nan(x));
+            let is_new = has_nan(value) && !operands.iter().any(|x| has_nan(x));
             let tangent = !has_nan(lang_runtime::dual::primal(value));
-            made.then(|| NanOccurrence {
+            is_new.then(|| NanOccurrence {
                 element: None,
                 is_tangent: tangent,
                 operands: operands.iter().map(|x| (*x).clone()).collect(),

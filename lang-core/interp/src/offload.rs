@@ -37,9 +37,9 @@ impl<'a> Interp<'a> {
     pub(super) fn try_offload(
         &mut self,
         at: FailureSite<'_>,
-        asked: &OffloadRequest<'_>,
+        request: &OffloadRequest<'_>,
     ) -> InterpResult<Option<Value>> {
-        Ok(match self.request_offload(at, asked)? {
+        Ok(match self.request_offload(at, request)? {
             OffloadOutcome::Value(value) => Some(value),
             _ => None,
         })
@@ -48,21 +48,21 @@ impl<'a> Interp<'a> {
     pub(super) fn request_offload(
         &mut self,
         at: FailureSite<'_>,
-        asked: &OffloadRequest<'_>,
+        request: &OffloadRequest<'_>,
     ) -> InterpResult<OffloadOutcome> {
         let Some(elsewhere) = self.offload_evaluator.filter(|_| !self.is_counting && !self.traps_nan) else {
             return Ok(OffloadOutcome::Declined);
         };
         self.begin_work();
-        let pace = self.track_work(WorkKind::Statements(asked.operator()), -1);
+        let pace = self.track_work(WorkKind::Statements(request.operator()), -1);
         let Self { progress_tracker: works, host, memory, interrupt, .. } = self;
-        let told = RefCell::new((works, host));
-        let operator = asked.operator();
+        let reporter = RefCell::new((works, host));
+        let operator = request.operator();
         let done = |done| {
-            let (works, host) = &mut *told.borrow_mut();
+            let (works, host) = &mut *reporter.borrow_mut();
             works.record_offloaded(&pace, &mut ***host, operator, done);
         };
-        let taken = elsewhere.evaluate(asked, &RunContext { memory, interrupt, report_progress: &done });
+        let taken = elsewhere.evaluate(request, &RunContext { memory, interrupt, report_progress: &done });
         self.end_work();
         match taken {
             OffloadOutcome::Interrupted => Err(at.fail(ErrorCode::E0507, "interrupted")),

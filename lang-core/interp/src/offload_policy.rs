@@ -110,8 +110,8 @@ impl Interp<'_> {
                 return Ok(None);
             }
         }
-        let asked = OffloadRequest::Expression { code, frame, node, has_short_steps: short_steps };
-        match self.request_offload(at, &asked)? {
+        let request = OffloadRequest::Expression { code, frame, node, has_short_steps: short_steps };
+        match self.request_offload(at, &request)? {
             OffloadOutcome::Value(value) => return Ok(Some(value)),
             OffloadOutcome::Unsupported => {
                 self.offload_policy.candidates.get_mut(&key).into_iter().for_each(|region| region.is_declined = true)

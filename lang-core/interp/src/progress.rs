@@ -124,8 +124,8 @@ impl ProgressTracker<'_> {
 
 impl<'a> Interp<'a> {
     /// Registers the request flag of the host. The next step after it is set reports the progress.
-    pub fn set_report_flag(&mut self, asked: &'a AtomicBool) {
-        self.progress_tracker.report_requested = asked;
+    pub fn set_report_flag(&mut self, flag: &'a AtomicBool) {
+        self.progress_tracker.report_requested = flag;
     }
 
     /// Begins counted work. [`Interp::end_work`] must follow, also after a failure.

@@ -161,8 +161,9 @@ impl Interp<'_> {
             [one] => one.clone(),
             many => self.make_tuple(at, many.to_vec())?,
         };
-        let given = self.call_def(at, rule, instance.clone(), args.iter().cloned().chain([cotangent]).collect())?;
-        Ok(self.collect_reals_like(at, &point, &given)?.values)
+        let cotangents =
+            self.call_def(at, rule, instance.clone(), args.iter().cloned().chain([cotangent]).collect())?;
+        Ok(self.collect_reals_like(at, &point, &cotangents)?.values)
     }
 
     /// Applies a rule to a cotangent with these reals.
@@ -178,8 +179,8 @@ impl Interp<'_> {
             let x = reals.next().unwrap_or_default();
             Ok(if scalar_kind(y) == Some(Scalar::F32) { Value::F32(convert::f64_to_f32(x)) } else { Value::F64(x) })
         })?;
-        let given = self.apply_adjoint_rule(at, rule.0, rule.1, args, cotangent)?;
-        Ok(given.iter().map(|x| real_to_f64(primal(x))).collect())
+        let cotangents = self.apply_adjoint_rule(at, rule.0, rule.1, args, cotangent)?;
+        Ok(cotangents.iter().map(|x| real_to_f64(primal(x))).collect())
     }
 
     /// Returns whether the rule is additive and homogeneous at drawn cotangents. A rule that fails

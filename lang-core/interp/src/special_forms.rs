@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::Interp;
 use lang_base::Code as ErrorCode;
-use lang_base::counted;
+use lang_base::count_with_noun;
 use lang_resolve::forms::LoadOption;
 use lang_runtime::Value;
 use lang_runtime::code::{LocalFrame, Refusal, RunnableBody};
@@ -63,7 +63,7 @@ impl Interp<'_> {
                 if dims.is_empty() || count != x.count() {
                     let message = format!(
                         "an array of {} does not fit the shape {dims:?}",
-                        counted(x.count(), "element", "elements")
+                        count_with_noun(x.count(), "element", "elements")
                     );
                     return Err(at.fail(ErrorCode::E0501, message));
                 }

@@ -108,8 +108,8 @@ pub fn canonicalize_ssa(ssa: &SsaFunction) -> CanonicalForm<SsaFunction> {
         input.leaf.dims = naming.polys(stmt.map_or(&input.leaf.dims, |s| &s.dims));
     }
     done.result = ssa.result.map_sizes(&|n| naming.result_extent(n));
-    for ((leaf, _), told) in done.outputs.iter_mut().zip(done.result.leaves()) {
-        leaf.dims = told.dims;
+    for ((leaf, _), result_leaf) in done.outputs.iter_mut().zip(done.result.leaves()) {
+        leaf.dims = result_leaf.dims;
     }
     naming.canonicalize_loops(ssa, &ssa.callee);
     done.stmts = ssa.stmts.iter().map(|stmt| naming.stmt(stmt)).collect();

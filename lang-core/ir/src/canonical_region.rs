@@ -138,11 +138,11 @@ fn canonical_order(of: &SsaLoop) -> Vec<RegionStatement> {
             .collect();
     }
     let is_carried = |k: u32| of.carried_inputs().any(|(c, _)| c == k);
-    let (carried, given): (Vec<usize>, Vec<usize>) =
+    let (carried, captured): (Vec<usize>, Vec<usize>) =
         inputs.into_iter().partition(|k| number(k).is_some_and(is_carried));
     let (new_carried, new_given): (Vec<u32>, Vec<u32>) = missing.into_iter().partition(|k| is_carried(*k));
     let mut order: Vec<RegionStatement> = Vec::new();
-    for (old, new) in [(given, new_given), (carried, new_carried), (rest, Vec::new())] {
+    for (old, new) in [(captured, new_given), (carried, new_carried), (rest, Vec::new())] {
         order.extend(old.into_iter().map(RegionStatement::Existing));
         order.extend(new.into_iter().map(RegionStatement::NewInput));
     }
@@ -187,9 +187,9 @@ impl Renamer {
         let wanted = wanted
             .chain(parts.iter().filter_map(|p| if let LoopResult::PerIteration(k) = p { Some(*k) } else { None }));
         let wanted: Vec<(u32, u32)> = wanted.filter_map(|k| Some((k, output(k)?))).collect();
-        let given: Vec<u32> = wanted.iter().map(|(_, v)| *v).collect::<BTreeSet<u32>>().into_iter().collect();
+        let output_stmts: Vec<u32> = wanted.iter().map(|(_, v)| *v).collect::<BTreeSet<u32>>().into_iter().collect();
         let place =
-            |v: u32| u32::try_from(given.iter().position(|g| *g == v).unwrap_or(usize::MAX)).unwrap_or(u32::MAX);
+            |v: u32| u32::try_from(output_stmts.iter().position(|g| *g == v).unwrap_or(usize::MAX)).unwrap_or(u32::MAX);
         let outputs: BTreeMap<u32, u32> = wanted.iter().map(|(k, v)| (*k, place(*v))).collect();
 
         let mut inner = self.for_region(places);
@@ -232,7 +232,7 @@ impl Renamer {
             let stmt = new.stmts.get(*v as usize)?;
             Some((TypeLeaf { path: Vec::new(), dims: stmt.dims.clone(), scalar: stmt.scalar }, StmtId(*v)))
         };
-        let outs = given.iter().filter_map(leaf).collect();
+        let outs = output_stmts.iter().filter_map(leaf).collect();
         let checks = body.checks.iter().map(|c| inner.check(c, &callee.def)).collect();
         let region = SsaFunction {
             callee: callee.clone(),

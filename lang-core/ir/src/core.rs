@@ -220,11 +220,11 @@ impl CheckpointSpacing {
         if let Self::Fixed(k) = self { Some(k) } else { None }
     }
 
-    /// Returns the spacing of one run, at least 1. `told` is the value of the written distance;
+    /// Returns the spacing of one run, at least 1. `distance` is the value of the written distance;
     /// `trips` is the trip count, if it is known before the loop starts.
     #[must_use]
-    pub fn resolve(told: Option<i64>, trips: Option<i64>) -> i64 {
-        let far = match (told, trips) {
+    pub fn resolve(distance: Option<i64>, trips: Option<i64>) -> i64 {
+        let far = match (distance, trips) {
             (Some(k), _) => k,
             (None, Some(trips)) => ceil_sqrt(trips),
             (None, None) => UNKNOWN_COUNT_SPACING,

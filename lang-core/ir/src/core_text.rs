@@ -241,14 +241,14 @@ impl ScalarOp {
 
 /// Returns the type to print with an expression, if it does not follow from the parts.
 fn required_ascription(e: &CoreExpr) -> Option<&CoreType> {
-    let told = match &e.kind {
+    let is_required = match &e.kind {
         ExprKind::Call(..) | ExprKind::Loop(..) => e.ty != CoreType::Scalar(Scalar::F64),
         ExprKind::Tuple(_) => matches!(e.ty, CoreType::Tuple(_, TupleLabels::Sum(_))),
         ExprKind::Constant(Constant::Int(_)) => true,
         ExprKind::Constant(Constant::Real(x)) => !x.is_finite() && e.ty == CoreType::Scalar(Scalar::F32),
         _ => reads_back_as_index(e),
     };
-    told.then_some(&e.ty)
+    is_required.then_some(&e.ty)
 }
 
 fn precedence_of(e: &CoreExpr) -> CorePrecedence {
@@ -332,8 +332,8 @@ impl CoreWriter<'_> {
 
     /// Prints the value of a variable. The type of a call is printed with the variable.
     fn bound_value(&mut self, value: &ExprRef) {
-        let told = required_ascription(value);
-        if let (ExprKind::Call(..) | ExprKind::Loop(..), Some(ty)) = (&value.kind, told) {
+        let ascription = required_ascription(value);
+        if let (ExprKind::Call(..) | ExprKind::Loop(..), Some(ty)) = (&value.kind, ascription) {
             let _ = write!(self.out, ": {ty} =");
             let mut w = CoreWriter { out: String::new(), ..*self };
             w.unparenthesized(value);
@@ -367,14 +367,14 @@ impl CoreWriter<'_> {
     }
 
     fn expr(&mut self, e: &ExprRef, level: CorePrecedence) {
-        let told = required_ascription(e);
-        let own = if told.is_some() { CorePrecedence::Lowest } else { precedence_of(e) };
+        let ascription = required_ascription(e);
+        let own = if ascription.is_some() { CorePrecedence::Lowest } else { precedence_of(e) };
         let parens = own < level;
         if parens {
             self.out.push('(');
         }
         ensure_sufficient_stack(|| self.unparenthesized(e));
-        if let Some(ty) = told {
+        if let Some(ty) = ascription {
             let _ = write!(self.out, ": {ty}");
         }
         if parens {
@@ -530,7 +530,7 @@ impl CoreWriter<'_> {
 
     fn loop_expr(&mut self, repeat: &CoreLoop, args: &[ExprRef], ty: &CoreType) {
         let CoreLoop { body, sizes, counter, trip_count: trips, checkpoint } = repeat;
-        let (given, carry) = args.split_at(args.len().saturating_sub(carry_operand_count(args, ty)));
+        let (captured, carry) = args.split_at(args.len().saturating_sub(carry_operand_count(args, ty)));
         let _ = match trips {
             CoreTripCount::Fixed(n) => write!(self.out, "loop {} < {n} ", counter.name),
             CoreTripCount::While => write!(self.out, "loop {} ", counter.name),
@@ -550,7 +550,7 @@ impl CoreWriter<'_> {
         }
         self.out.push_str(if trips.fixed().is_some() { ": " } else { " while .0: " });
         let _ = write!(self.out, "{}(", QualifiedCallee { callee: body, current_module: self.current_module, sizes });
-        self.list(given);
+        self.list(captured);
         self.out.push(')');
     }
 

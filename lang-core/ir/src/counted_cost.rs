@@ -451,11 +451,11 @@ impl SizeEnv<'_> {
         let mut known: Vec<Option<Poly>> = vec![None; extents.len()];
         for p in &opaque {
             // `[i == x[j]]` leaves one value of `i` for each `j`, unless `i` itself determines `j`.
-            let told = (0..extents.len()).rev().find_map(|k| {
+            let solution = (0..extents.len()).rev().find_map(|k| {
                 let by = p.solve_for(&statement_index(k, &Poly::default()).atom())?;
                 (extents.get(k) != Some(&1) && !solution_depends_on(&by, k, &known)).then_some((k, by))
             });
-            if let Some((k, by)) = told {
+            if let Some((k, by)) = solution {
                 known.get_mut(k).into_iter().for_each(|slot| *slot = Some(by.clone()));
                 extents.get_mut(k).into_iter().for_each(|n| *n = (*n).min(1));
                 plain.retain(|p| !p.mentions(&statement_index(k, &Poly::default()).atom()));

@@ -206,7 +206,7 @@ impl EvalNest {
             let value = i128::from(value);
             (low, high) = (low.max(value), high.min(value));
         }
-        let asked = open.len();
+        let open_count = open.len();
         for bound in self.data_bounds.get(depth).into_iter().flatten() {
             if low > high {
                 break;
@@ -233,7 +233,7 @@ impl EvalNest {
             }
             open.truncate(before);
         }
-        open.truncate(asked);
+        open.truncate(open_count);
         Ok(())
     }
 }
@@ -274,14 +274,14 @@ fn data_bound(p: &Pred, k: usize) -> Option<DataBound> {
 /// Records that a free index comes late, if the indices that determine it can come before it.
 fn defer_index(
     k: usize,
-    told: Option<DeferredIndex>,
+    deferred: Option<DeferredIndex>,
     mentioned: &dyn Fn(&Poly) -> Vec<bool>,
     late: &mut [Option<DeferredIndex>],
 ) {
-    if told.is_none() {
+    if deferred.is_none() {
         return;
     }
-    late.get_mut(k).into_iter().for_each(|slot| slot.clone_from(&told));
+    late.get_mut(k).into_iter().for_each(|slot| slot.clone_from(&deferred));
     // The index must not determine itself through others.
     let mut open: Vec<usize> = determining_indices(k, late, mentioned).collect();
     let mut seen = vec![false; late.len()];

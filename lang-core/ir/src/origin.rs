@@ -192,9 +192,9 @@ impl OriginRecorder {
     /// which its readers read through, its origin moves to the statement that it shows.
     #[must_use]
     pub fn finish(self, fates: &[DceOutcome]) -> OriginTable {
-        let now = |(var, origin, asked): (StmtId, StatementOrigin, bool)| match fates.get(var.0 as usize)? {
+        let now = |(var, origin, is_requested): (StmtId, StatementOrigin, bool)| match fates.get(var.0 as usize)? {
             DceOutcome::Kept(var) => Some((*var, origin)),
-            DceOutcome::ForwardedTo(var) => asked.then_some((*var, origin)),
+            DceOutcome::ForwardedTo(var) => is_requested.then_some((*var, origin)),
             DceOutcome::Removed => None,
         };
         let mut all: Vec<(StmtId, StatementOrigin)> = self.entries.into_iter().filter_map(now).collect();

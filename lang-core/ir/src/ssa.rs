@@ -101,12 +101,12 @@ const MAX_EXCLUSIVE_PREDICATES: usize = 8;
 /// choice: `[p] · a + [!p] · b`. Returns false for more than 8 predicates.
 #[must_use]
 pub fn are_mutually_exclusive(all: &[&Pred]) -> bool {
-    let apart = |p: &Pred, q: &Pred| {
+    let are_disjoint = |p: &Pred, q: &Pred| {
         let both = p.and(q);
         both.is_false() || FactContext::default().refutes(&both)
     };
     let later = |k: usize| all.iter().skip(k + 1);
-    all.len() <= MAX_EXCLUSIVE_PREDICATES && all.iter().enumerate().all(|(k, p)| later(k).all(|q| apart(p, q)))
+    all.len() <= MAX_EXCLUSIVE_PREDICATES && all.iter().enumerate().all(|(k, p)| later(k).all(|q| are_disjoint(p, q)))
 }
 
 /// A right-hand side. Each element is the zero of its type where the predicate does not hold.

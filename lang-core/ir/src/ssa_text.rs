@@ -226,8 +226,8 @@ impl fmt::Display for SsaBlock<'_> {
                 }
                 (Rhs::Input(k), None) => {
                     let number = if *k == inputs { String::new() } else { format!("{k}: ") };
-                    let told = ssa.inputs.get(*k as usize).map(|of| input_text(ssa, of)).unwrap_or_default();
-                    write!(f, "input {number}{told}")?;
+                    let text = ssa.inputs.get(*k as usize).map(|of| input_text(ssa, of)).unwrap_or_default();
+                    write!(f, "input {number}{text}")?;
                     inputs += 1;
                 }
                 _ => {

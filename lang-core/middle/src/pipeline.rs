@@ -274,7 +274,7 @@ impl<'a> MemoisedForms<'a> {
 
     /// Returns how often each rewrite rule has been applied.
     #[must_use]
-    pub fn hits(&self) -> RuleCoverage {
+    pub fn rule_coverage(&self) -> RuleCoverage {
         self.hits.borrow().clone()
     }
 
@@ -295,7 +295,7 @@ impl<'a> MemoisedForms<'a> {
     /// Returns the Tensor SSA of a definition or derivative with the origins of its statements, or
     /// `None` if it has none.
     #[must_use]
-    pub fn traced(&self, callee: &Arc<FunctionKey>) -> Option<SsaWithOrigins> {
+    pub fn ssa_with_origins(&self, callee: &Arc<FunctionKey>) -> Option<SsaWithOrigins> {
         if let Some(known) = self.derived.borrow().get(&**callee) {
             return known.clone();
         }
@@ -338,6 +338,6 @@ impl CalleeForms for MemoisedForms<'_> {
     }
 
     fn ssa(&self, callee: &Arc<FunctionKey>) -> Option<Arc<SsaFunction>> {
-        Some(self.traced(callee)?.ssa)
+        Some(self.ssa_with_origins(callee)?.ssa)
     }
 }

@@ -19,7 +19,7 @@ pub(super) fn reuse_arg_reductions(ssa: &SsaFunction) -> Option<SsaFunction> {
     if found.is_empty() {
         return None;
     }
-    let mut made = ssa.clone();
+    let mut rewritten = ssa.clone();
     for (k, stmt, (place, of)) in found {
         let scalar = stmt.scalar?;
         let own: Vec<Poly> = (0..stmt.dims.len()).map(|k| statement_index(k, &Poly::default()).value()).collect();
@@ -27,17 +27,17 @@ pub(super) fn reuse_arg_reductions(ssa: &SsaFunction) -> Option<SsaFunction> {
         values.push(Poly::atom(Atom::Read(place.local(), place.name(), own.into())));
         let at = of.operand.at.iter().map(|p| substitute_indices(p, &values)).collect();
         let some = Pred::less(&Poly::default(), of.bound.first()?);
-        let nothing = StmtId(u32::try_from(made.stmts.len()).ok()?);
+        let nothing = StmtId(u32::try_from(rewritten.stmts.len()).ok()?);
         let rhs = Rhs::Constant(of.reducer.empty_result(scalar));
-        made.stmts.push(Statement { dims: Vec::new(), scalar: Some(scalar), rhs, needs: Vec::new(), name: None });
+        rewritten.stmts.push(Statement { dims: Vec::new(), scalar: Some(scalar), rhs, needs: Vec::new(), name: None });
         let addend = |pred: Pred, of: TensorAccess| Addend { pred, neg: false, operand: of };
         let items = vec![
             addend(some.clone(), TensorAccess { var: of.operand.var, at }),
             addend(some.negated(), TensorAccess { var: nothing, at: Vec::new() }),
         ];
-        made.stmts.get_mut(k)?.rhs = Rhs::Add(items);
+        rewritten.stmts.get_mut(k)?.rhs = Rhs::Add(items);
     }
-    Some(made)
+    Some(rewritten)
 }
 
 /// Returns the arg-reduction that locates the extreme element of a statement, if there is one.

@@ -25,11 +25,11 @@ use lang_syntax::ops::Scalar;
 
 /// Applies the pass to a function; `None` if nothing changes.
 pub(super) fn count_existentials(ssa: &SsaFunction) -> Option<SsaFunction> {
-    let mut made = ExistentialCounting { ssa: ssa.clone(), one: None, counts: HashMap::new() };
+    let mut pass = ExistentialCounting { ssa: ssa.clone(), one: None, counts: HashMap::new() };
     for k in 0..ssa.stmts.len() {
-        made.rewrite_stmt(k);
+        pass.rewrite_stmt(k);
     }
-    (made.ssa.stmts.len() > ssa.stmts.len()).then_some(made.ssa)
+    (pass.ssa.stmts.len() > ssa.stmts.len()).then_some(pass.ssa)
 }
 
 struct ExistentialCounting {
@@ -229,14 +229,14 @@ mod tests {
 "
         );
         let ssa = read_ssa("a.iv", &text).unwrap_or_else(|why| panic!("{why}\n{text}"));
-        let made = count_existentials(&ssa).map_or("it stays\n".to_owned(), |ssa| {
+        let actual = count_existentials(&ssa).map_or("it stays\n".to_owned(), |ssa| {
             let text = ssa.to_string();
             text.lines()
                 .skip_while(|line| !line.starts_with("  X4["))
                 .map(|line| format!("{}\n", line.trim_start()))
                 .collect()
         });
-        expected.assert_eq(&made);
+        expected.assert_eq(&actual);
     }
 
     #[test]

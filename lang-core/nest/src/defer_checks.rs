@@ -42,7 +42,7 @@ pub(super) type DeferredLoop = (Arc<SsaLoop>, Arc<SsaLoop>);
 /// changes.
 pub(super) fn defer_checks(ssa: &SsaFunction, steps: &[Arc<SsaLoop>]) -> Option<(SsaFunction, Vec<DeferredLoop>)> {
     let mut tried: Vec<&Arc<SsaLoop>> = steps.iter().collect();
-    let mut made = ssa.clone();
+    let mut rewritten = ssa.clone();
     let mut all = Vec::new();
     for stmt in &ssa.stmts {
         let Rhs::Loop(of, _) = &stmt.rhs else { continue };
@@ -51,10 +51,10 @@ pub(super) fn defer_checks(ssa: &SsaFunction, steps: &[Arc<SsaLoop>]) -> Option<
         }
         tried.push(of);
         if let Some(watched) = CheckDeferral::new(of) {
-            all.push((Arc::clone(of), watched.replace_loop(of, &mut made)?));
+            all.push((Arc::clone(of), watched.replace_loop(of, &mut rewritten)?));
         }
     }
-    (!all.is_empty()).then_some((made, all))
+    (!all.is_empty()).then_some((rewritten, all))
 }
 
 /// A loop under construction.
@@ -69,25 +69,26 @@ impl CheckDeferral {
     /// Drops the checks of the body that cannot be hoisted; `None` if there are none.
     fn new(of: &SsaLoop) -> Option<Self> {
         let body = &*of.body;
-        let mut asked: Vec<u32> = body.stmts.iter().flat_map(|stmt| &stmt.needs).chain(&body.needs).copied().collect();
-        asked.sort_unstable();
-        asked.dedup();
+        let mut deferred: Vec<u32> =
+            body.stmts.iter().flat_map(|stmt| &stmt.needs).chain(&body.needs).copied().collect();
+        deferred.sort_unstable();
+        deferred.dedup();
         // Hoisted checks of a `while` loop would cover iterations that never run.
         let endless = matches!(of.trip_count, LoopTripCount::While(_));
-        asked.retain(|c| endless || body.checks.get(*c as usize).is_some_and(|check| is_loop_dependent(of, check)));
-        let checks: Vec<&RuntimeCheck> = asked.iter().filter_map(|c| body.checks.get(*c as usize)).collect();
+        deferred.retain(|c| endless || body.checks.get(*c as usize).is_some_and(|check| is_loop_dependent(of, check)));
+        let checks: Vec<&RuntimeCheck> = deferred.iter().filter_map(|c| body.checks.get(*c as usize)).collect();
         let failing = Arc::clone(&checks.first()?.failure);
-        let mut made = Self { body: body.clone(), args: of.args.clone(), failure: failing };
-        let needs = made.body.stmts.iter_mut().map(|stmt| &mut stmt.needs).chain([&mut made.body.needs]);
-        needs.for_each(|needs| needs.retain(|c| !asked.contains(c)));
+        let mut deferral = Self { body: body.clone(), args: of.args.clone(), failure: failing };
+        let needs = deferral.body.stmts.iter_mut().map(|stmt| &mut stmt.needs).chain([&mut deferral.body.needs]);
+        needs.for_each(|needs| needs.retain(|c| !deferred.contains(c)));
         if endless {
-            made.body.checks.clear();
+            deferral.body.checks.clear();
         }
-        made.carry_conjunction(&checks)?;
+        deferral.carry_conjunction(&checks)?;
         if let LoopTripCount::While(k) = of.trip_count {
-            made.end_at_failure(k)?;
+            deferral.end_at_failure(k)?;
         }
-        Some(made)
+        Some(deferral)
     }
 
     /// Carries the conjunction of all checks so far, as the last input.
@@ -123,8 +124,8 @@ impl CheckDeferral {
     fn end_at_failure(&mut self, k: u32) -> Option<()> {
         let LoopArg::Carried { init, next } = self.args.get(k as usize)?.clone() else { return None };
         let fine = self.body.outputs.last()?.1;
-        let (leaf, asked) = self.body.outputs.get(next as usize)?.clone();
-        let goes_on = self.guarded_truth(truth_pred(fine, Vec::new()), asked)?;
+        let (leaf, condition) = self.body.outputs.get(next as usize)?.clone();
+        let goes_on = self.guarded_truth(truth_pred(fine, Vec::new()), condition)?;
         let next = self.push_output(leaf, goes_on)?;
         *self.args.get_mut(k as usize)? = LoopArg::Carried { init, next };
         Some(())
@@ -155,9 +156,13 @@ impl CheckDeferral {
         if let Some(LoopArg::Carried { init, .. }) = self.args.last_mut() {
             *init = scalar_access(yes);
         }
-        let made = Arc::new(SsaLoop { args: self.args, body: Arc::new(self.body), ..SsaLoop::clone(of) });
-        let fine =
-            push_stmt(ssa, of.batch.clone(), Scalar::Bool, Rhs::Loop(Arc::clone(&made), LoopResult::Final(number)))?;
+        let new_loop = Arc::new(SsaLoop { args: self.args, body: Arc::new(self.body), ..SsaLoop::clone(of) });
+        let fine = push_stmt(
+            ssa,
+            of.batch.clone(),
+            Scalar::Bool,
+            Rhs::Loop(Arc::clone(&new_loop), LoopResult::Final(number)),
+        )?;
         let at = (0..of.batch.len()).map(|k| statement_index(k, &Poly::default()).value()).collect();
         let check = u32::try_from(ssa.checks.len()).ok()?;
         let cond = truth_pred(fine, at);
@@ -166,11 +171,11 @@ impl CheckDeferral {
             if let Rhs::Loop(other, part) = &stmt.rhs
                 && (Arc::ptr_eq(other, of) || other == of)
             {
-                stmt.rhs = Rhs::Loop(Arc::clone(&made), *part);
+                stmt.rhs = Rhs::Loop(Arc::clone(&new_loop), *part);
                 stmt.needs.push(check);
             }
         }
-        Some(made)
+        Some(new_loop)
     }
 }
 
@@ -232,12 +237,12 @@ mod tests {
 "
         );
         let ssa = read_ssa("a.iv", &text).unwrap_or_else(|why| panic!("{why}\n{text}"));
-        let made = defer_checks(&ssa, &[]).map_or("it stays\n".to_owned(), |(ssa, _)| {
+        let actual = defer_checks(&ssa, &[]).map_or("it stays\n".to_owned(), |(ssa, _)| {
             let text = ssa.to_string();
             let shown = text.lines().skip(1).filter(|line| !line.contains(" = input "));
             shown.map(|line| format!("{}\n", line.get(2..).unwrap_or_default())).collect()
         });
-        expected.assert_eq(&made);
+        expected.assert_eq(&actual);
     }
 
     #[test]

@@ -361,8 +361,9 @@ pub(super) fn is_kernel_stmt(ssa: &SsaFunction, stmt: &Statement) -> bool {
 fn is_never_empty(ssa: &SsaFunction, stmt: &Statement, of: &SsaReduction) -> bool {
     let mut known = index_context(ssa, &stmt.dims);
     let checks = stmt.needs.iter().filter_map(|c| ssa.checks.get(*c as usize));
-    let asked = checks.filter(|check| check.guard.is_true() && (check.dims.is_empty() || check.dims == stmt.dims));
-    asked.for_each(|check| known.assume(&check.cond));
+    let assumed_checks =
+        checks.filter(|check| check.guard.is_true() && (check.dims.is_empty() || check.dims == stmt.dims));
+    assumed_checks.for_each(|check| known.assume(&check.cond));
     of.filter.is_true() && of.bound.iter().all(|n| known.implies(&Pred::less(&Poly::default(), n)))
 }
 

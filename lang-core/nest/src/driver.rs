@@ -38,22 +38,23 @@ pub fn schedule_cases(ssa: &Arc<SsaFunction>, callees: InlineCallees<'_>) -> Vec
         return vec![schedule_case(Pred::truth(), ssa, callees)];
     }
     let holding = |(p, holds): &(Pred, bool)| if *holds { p.clone() } else { p.negated() };
-    let cases = cases.into_iter().map(|(told, case)| (Pred::all(told.iter().map(holding)), Arc::new(case)));
-    cases.map(|(told, case)| schedule_case(told, &case, callees)).collect()
+    let cases =
+        cases.into_iter().map(|(assumptions, case)| (Pred::all(assumptions.iter().map(holding)), Arc::new(case)));
+    cases.map(|(condition, case)| schedule_case(condition, &case, callees)).collect()
 }
 
-fn schedule_case(told: Pred, ssa: &Arc<SsaFunction>, callees: InlineCallees<'_>) -> ScheduledCase {
+fn schedule_case(condition: Pred, ssa: &Arc<SsaFunction>, callees: InlineCallees<'_>) -> ScheduledCase {
     let (prepared, schedule, _) = schedule_with_fallback(ssa, callees, LoopForm::Kernels);
-    let mut made = ScheduledCase { size_condition: told, prepared, schedule, loops: Vec::new() };
-    let all = Arc::clone(&made.prepared.ssa);
+    let mut scheduled = ScheduledCase { size_condition: condition, prepared, schedule, loops: Vec::new() };
+    let all = Arc::clone(&scheduled.prepared.ssa);
     for stmt in &all.stmts {
         if let Rhs::Loop(of, _) = &stmt.rhs
-            && made.loop_position(of).is_none()
+            && scheduled.loop_position(of).is_none()
         {
-            made.loops.push((Arc::clone(of), ensure_sufficient_stack(|| schedule_cases(&of.body, callees))));
+            scheduled.loops.push((Arc::clone(of), ensure_sufficient_stack(|| schedule_cases(&of.body, callees))));
         }
     }
-    made
+    scheduled
 }
 
 /// Returns whether no storage has an axis over the iterations of a `while` loop.
@@ -73,7 +74,12 @@ fn deferred_loops_as_steps(prepared: &Prepared, all: &Schedule) -> Vec<Arc<SsaLo
             matches!(rhs, Some(Rhs::Loop(step, _)) if step == of)
         })
     };
-    prepared.deferred_loops.iter().filter(|(_, made)| is_step(made)).map(|(of, _)| Arc::clone(of)).collect()
+    prepared
+        .deferred_loops
+        .iter()
+        .filter(|(_, replacement)| is_step(replacement))
+        .map(|(of, _)| Arc::clone(of))
+        .collect()
 }
 
 /// The forms that loops may take. All but the last are valid in kernels only.

@@ -15,22 +15,22 @@ use lang_syntax::ops::Scalar;
 
 /// Applies the pass to a function; `None` if nothing changes.
 pub(super) fn factor_sums(ssa: &SsaFunction) -> Option<SsaFunction> {
-    let mut made = SumFactoring { ssa: ssa.clone(), partial_sums: HashMap::new() };
+    let mut pass = SumFactoring { ssa: ssa.clone(), partial_sums: HashMap::new() };
     let mut changed = false;
     for k in 0..ssa.stmts.len() {
-        let Some(mut of) = two_factor_sum(&made.ssa, k) else { continue };
+        let Some(mut of) = two_factor_sum(&pass.ssa, k) else { continue };
         let mut found = false;
-        while let Some(next) = made.factor_once(&of) {
+        while let Some(next) = pass.factor_once(&of) {
             (of, found) = (next, true);
         }
-        if found && let Some(slot) = made.ssa.stmts.get_mut(k) {
+        if found && let Some(slot) = pass.ssa.stmts.get_mut(k) {
             *slot = of;
             changed = true;
         }
     }
     changed.then(|| {
-        eliminate_dead_stmts(&mut made.ssa, []);
-        made.ssa
+        eliminate_dead_stmts(&mut pass.ssa, []);
+        pass.ssa
     })
 }
 

@@ -80,25 +80,25 @@ pub(super) fn flatten_loops(
         }
     }
     let count = |ssa: &SsaFunction| u32::try_from(ssa.stmts.len()).unwrap_or(u32::MAX);
-    let mut made: Option<SsaFunction> = None;
+    let mut flattened: Option<SsaFunction> = None;
     let (mut all, mut bodies) = (Vec::new(), Vec::new());
     for (of, part) in loops {
-        let before = made.as_ref().unwrap_or(ssa);
+        let before = flattened.as_ref().unwrap_or(ssa);
         if let Some((next, repeat)) = flatten_loop(before, &of, all.len(), endless) {
             bodies.push((count(before)..count(&next), part));
-            made = Some(next);
+            flattened = Some(next);
             // The iterations of a loop without states have no order.
             all.extend((!repeat.states.is_empty()).then_some(repeat));
         }
     }
-    let mut made = made?;
+    let mut function = flattened?;
     let mut read: Vec<StmtId> = Vec::new();
     for state in all.iter().flat_map(|r: &FlattenedLoop| r.states.values()) {
         state.for_each_operand(&mut |v| read.push(v));
     }
     read.extend(all.iter().filter_map(|r| r.while_condition));
-    eliminate_dead_stmts(&mut made, read);
-    Some((made, all, bodies))
+    eliminate_dead_stmts(&mut function, read);
+    Some((function, all, bodies))
 }
 
 /// Replaces the parts of a loop by the statements of its body.
@@ -201,13 +201,13 @@ impl LoopFlattening {
                 }
                 Rhs::Input(k) => match of.args.get(*k as usize)? {
                     LoopArg::Carried { .. } => self.copies.get(k)?.clone(),
-                    LoopArg::Captured(given) => {
-                        if !is_in_bounds(&self.splicer.ssa, &self.splicer.enclosing_extents, &Pred::truth(), given)
-                            || given.at.iter().any(has_reads)
+                    LoopArg::Captured(access) => {
+                        if !is_in_bounds(&self.splicer.ssa, &self.splicer.enclosing_extents, &Pred::truth(), access)
+                            || access.at.iter().any(has_reads)
                         {
                             return None;
                         }
-                        given.clone()
+                        access.clone()
                     }
                 },
                 Rhs::Loop(..) | Rhs::Call { .. } | Rhs::Update { .. } | Rhs::Argsort(_) => return None,
@@ -362,7 +362,7 @@ impl LoopFlattening {
             return None;
         };
         let number = statement_index(batch, &Poly::default()).value();
-        let asked = first.pred == Pred::zero(&number) && rest.pred == Pred::nonzero(&number);
+        let has_scan_guards = first.pred == Pred::zero(&number) && rest.pred == Pred::nonzero(&number);
         let Rhs::Loop(other, LoopResult::PerIteration(output)) =
             &self.splicer.ssa.stmts.get(rest.operand.var.0 as usize)?.rhs
         else {
@@ -371,7 +371,7 @@ impl LoopFlattening {
         let mut at = (0..stmt.dims.len()).map(|k| statement_index(k, &Poly::default()).value()).collect::<Vec<Poly>>();
         let own: Vec<Poly> = at.iter().take(batch).chain(at.iter().skip(batch + 1)).cloned().collect();
         *at.get_mut(batch)? = number.add_constant(-1);
-        if !asked || first.neg || rest.neg || **other != *of || rest.operand.at != at {
+        if !has_scan_guards || first.neg || rest.neg || **other != *of || rest.operand.at != at {
             return None;
         }
         let init = through_views(&self.splicer.ssa, &first.operand);

@@ -18,7 +18,7 @@ use lang_ir::ssa::{Rhs, SsaFunction, TensorAccess, substitute_indices};
 /// Applies the pass to a function; `None` if nothing changes.
 pub(super) fn forward_views(ssa: &SsaFunction) -> Option<SsaFunction> {
     let mut changed: Vec<(&Arc<SsaLoop>, Arc<SsaLoop>)> = Vec::new();
-    let mut made: Option<SsaFunction> = None;
+    let mut rewritten: Option<SsaFunction> = None;
     for (k, stmt) in ssa.stmts.iter().enumerate() {
         let Rhs::Loop(of, part) = &stmt.rhs else { continue };
         let known = changed.iter().find(|(other, _)| Arc::ptr_eq(other, of) || *other == of);
@@ -33,13 +33,13 @@ pub(super) fn forward_views(ssa: &SsaFunction) -> Option<SsaFunction> {
             }
         };
         if !Arc::ptr_eq(&new, of) {
-            let made = made.get_or_insert_with(|| ssa.clone());
-            made.stmts.get_mut(k)?.rhs = Rhs::Loop(new, *part);
+            let function = rewritten.get_or_insert_with(|| ssa.clone());
+            function.stmts.get_mut(k)?.rhs = Rhs::Loop(new, *part);
         }
     }
-    let mut made = made?;
-    eliminate_dead_stmts(&mut made, []);
-    Some(made)
+    let mut function = rewritten?;
+    eliminate_dead_stmts(&mut function, []);
+    Some(function)
 }
 
 fn forward_arg(ssa: &SsaFunction, arg: &LoopArg) -> LoopArg {
@@ -93,12 +93,12 @@ mod tests {
 "
         );
         let ssa = read_ssa("a.iv", &text).unwrap_or_else(|why| panic!("{why}\n{text}"));
-        let made = forward_views(&ssa).map_or("it stays\n".to_owned(), |ssa| {
+        let actual = forward_views(&ssa).map_or("it stays\n".to_owned(), |ssa| {
             let text = ssa.to_string();
             let shown = text.lines().filter(|line| line.contains(" X3[") || line.contains("given"));
             shown.map(|line| format!("{}\n", line.trim_start())).collect()
         });
-        expected.assert_eq(&made);
+        expected.assert_eq(&actual);
     }
 
     #[test]

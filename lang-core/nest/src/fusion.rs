@@ -140,7 +140,7 @@ impl NestBuilder {
         if let Some(product) = &item.matrix_product {
             return vec![self.build_matrix_product(ssa, item, product)];
         }
-        let mut told: Vec<(Index, Poly)> = Vec::new();
+        let mut solved: Vec<(Index, Poly)> = Vec::new();
         let values: Vec<Poly> = (0..)
             .zip(&item.indices)
             .map(|(k, place)| match place {
@@ -148,7 +148,7 @@ impl NestBuilder {
                 IndexState::Solved(value) => {
                     let own = self.fresh_index(item.extents.get(k).unwrap_or(&Poly::default()));
                     let at = own.value();
-                    told.push((own, value.clone()));
+                    solved.push((own, value.clone()));
                     at
                 }
                 IndexState::Open | IndexState::MatrixProduct => statement_index(k, &Poly::default()).value(),
@@ -181,7 +181,7 @@ impl NestBuilder {
             }
         }
         // The equation that determines an index holds by construction, so its conjunct is dropped.
-        for (own, value) in &told {
+        for (own, value) in &solved {
             let (atom, value) = (own.atom(), poly(value));
             terms = Pred::all(terms.conjuncts().iter().filter(|p| **p != Pred::equal(&own.value(), &value)).cloned());
             debug_assert!(!value.mentions(&atom), "the value of an index depends on the index");
@@ -192,9 +192,11 @@ impl NestBuilder {
             inner = vec![NestNode::If(terms, inner)];
         }
         // An index that the value of another one mentions must enclose it.
-        let mut told: Vec<(Index, Poly)> = told.into_iter().map(|(own, value)| (own, poly(&value))).collect();
-        while let Some(k) = told.iter().position(|(own, _)| !told.iter().any(|(_, v)| v.mentions(&own.atom()))) {
-            let (index, value) = told.remove(k);
+        let mut definitions: Vec<(Index, Poly)> = solved.into_iter().map(|(own, value)| (own, poly(&value))).collect();
+        while let Some(k) =
+            definitions.iter().position(|(own, _)| !definitions.iter().any(|(_, v)| v.mentions(&own.atom())))
+        {
+            let (index, value) = definitions.remove(k);
             inner = vec![NestNode::Let { index, value, body: inner }];
         }
         nodes.extend(inner);
@@ -330,8 +332,8 @@ fn best_group(rest: &[PendingStmt], held: &HashSet<StmtId>, back: &HashSet<(Stmt
     let best = all.max_by_key(|(x, members)| {
         let far = far(members);
         let shared = i64::try_from(members.len()).unwrap_or(i64::MAX);
-        let apart = i64::try_from(far).unwrap_or(i64::MAX);
-        (shared.saturating_sub(apart), std::cmp::Reverse(far), std::cmp::Reverse(*x))
+        let strided_count = i64::try_from(far).unwrap_or(i64::MAX);
+        (shared.saturating_sub(strided_count), std::cmp::Reverse(far), std::cmp::Reverse(*x))
     });
     best.map(|(_, members)| members).unwrap_or_default()
 }

@@ -38,18 +38,18 @@ pub(super) struct RecognisedProduct {
 /// Returns the matrix products of a function, and the function with their materialised factors, if
 /// it changes.
 pub(super) fn recognise_products(ssa: &SsaFunction) -> (Option<SsaFunction>, HashMap<StmtId, RecognisedProduct>) {
-    let mut made = ProductRecognition { ssa: ssa.clone() };
+    let mut pass = ProductRecognition { ssa: ssa.clone() };
     let mut all = HashMap::new();
     for k in 0..ssa.stmts.len() {
-        if let Some((var, product)) = made.recognise(k) {
+        if let Some((var, product)) = pass.recognise(k) {
             all.insert(var, product);
         }
     }
     if all.is_empty() {
         return (None, all);
     }
-    eliminate_dead_stmts(&mut made.ssa, all.values().flat_map(|p| &p.factors).map(|f| f.var));
-    (Some(made.ssa), all)
+    eliminate_dead_stmts(&mut pass.ssa, all.values().flat_map(|p| &p.factors).map(|f| f.var));
+    (Some(pass.ssa), all)
 }
 
 struct ProductRecognition {
@@ -84,23 +84,23 @@ impl ProductRecognition {
         if m >= free || n >= free || !(a.contains(&free) && b.contains(&free)) || !along.iter().all(many) {
             return None;
         }
-        let asked = partition_guard(terms, along)?;
-        let masked = asked.factors.iter().any(|p| !p.is_empty());
-        let mut made = Vec::new();
-        for ((factor, asked), own) in factors.iter().zip(&asked.factors).zip([m, n]) {
-            made.push(self.strided_factor(&extents, factor, asked, &[own, free])?);
+        let guard_parts = partition_guard(terms, along)?;
+        let masked = guard_parts.factors.iter().any(|p| !p.is_empty());
+        let mut strided = Vec::new();
+        for ((factor, guard), own) in factors.iter().zip(&guard_parts.factors).zip([m, n]) {
+            strided.push(self.strided_factor(&extents, factor, guard, &[own, free])?);
         }
-        let factors: [TensorAccess; 2] = made.try_into().ok()?;
+        let factors: [TensorAccess; 2] = strided.try_into().ok()?;
         let var = StmtId(u32::try_from(k).ok()?);
         let read = element_operands(&stmt);
         let put = factors.iter().map(|f| f.var).filter(|v| !read.contains(v)).collect();
         let found = RecognisedProduct { indices: along, factors, materialised_factors: put, is_masked: masked };
-        if asked.result.is_empty() {
+        if guard_parts.result.is_empty() {
             *self.ssa.stmts.get_mut(k)? = stmt;
             return Some((var, found));
         }
         // The new statement is the product without the guard of the result.
-        let left = terms.conjuncts().iter().filter(|p| !asked.result.contains(p));
+        let left = terms.conjuncts().iter().filter(|p| !guard_parts.result.contains(p));
         let rhs = Rhs::Contract {
             bound: bound.clone(),
             pred: Pred::all(left.cloned()),
@@ -114,7 +114,7 @@ impl ProductRecognition {
         let at = (0..free).map(|j| statement_index(j, &Poly::default()).value()).collect();
         let masks = Rhs::Contract {
             bound: Vec::new(),
-            pred: Pred::all(asked.result),
+            pred: Pred::all(guard_parts.result),
             neg: false,
             factors: vec![TensorAccess { var: whole, at }],
         };
@@ -129,7 +129,7 @@ impl ProductRecognition {
         &mut self,
         extents: &[Poly],
         of: &TensorAccess,
-        asked: &[Pred],
+        conjuncts: &[Pred],
         own: &[usize; 2],
     ) -> Option<TensorAccess> {
         let source = self.ssa.stmts.get(of.var.0 as usize)?;
@@ -137,12 +137,12 @@ impl ProductRecognition {
         let strided =
             |p: &Poly| as_index(p).is_some_and(|j| own.contains(&j)) || own.iter().all(|j| !indices([p]).contains(j));
         let there = is_in_bounds(&self.ssa, extents, &Pred::truth(), of) && !of.at.iter().any(has_reads);
-        if asked.is_empty() && !cheap && there && of.at.iter().all(strided) {
+        if conjuncts.is_empty() && !cheap && there && of.at.iter().all(strided) {
             return Some(of.clone());
         }
         // The outer indices come first, then those of the matrix in the order of the access.
         let mut used = indices(&of.at);
-        asked.iter().for_each(|p| used.extend(pred_indices(p)));
+        conjuncts.iter().for_each(|p| used.extend(pred_indices(p)));
         let mut order: Vec<usize> = used.iter().copied().filter(|j| !own.contains(j)).collect();
         let inner = of.at.iter().flat_map(|p| indices([p])).filter(|j| own.contains(j));
         inner.for_each(|j| {
@@ -151,7 +151,7 @@ impl ProductRecognition {
             }
         });
         let values = renumbering(&order, extents.len());
-        let asked = Pred::all(asked.iter().map(|p| substitute_pred(p, &values)));
+        let guard = Pred::all(conjuncts.iter().map(|p| substitute_pred(p, &values)));
         let read = substitute_access(of, &values);
         let rhs = match &source.rhs {
             Rhs::Add(items) if cheap => Rhs::Add(
@@ -159,18 +159,18 @@ impl ProductRecognition {
                     .iter()
                     .map(|item| Addend {
                         neg: item.neg,
-                        pred: Pred::all([asked.clone(), substitute_pred(&item.pred, &read.at)]),
+                        pred: Pred::all([guard.clone(), substitute_pred(&item.pred, &read.at)]),
                         operand: substitute_access(&item.operand, &read.at),
                     })
                     .collect(),
             ),
             Rhs::Contract { bound, pred: terms, neg, factors } if cheap && bound.is_empty() => Rhs::Contract {
                 bound: Vec::new(),
-                pred: Pred::all([asked, substitute_pred(terms, &read.at)]),
+                pred: Pred::all([guard, substitute_pred(terms, &read.at)]),
                 neg: *neg,
                 factors: factors.iter().map(|f| substitute_access(f, &read.at)).collect(),
             },
-            _ => Rhs::Contract { bound: Vec::new(), pred: asked, neg: false, factors: vec![read] },
+            _ => Rhs::Contract { bound: Vec::new(), pred: guard, neg: false, factors: vec![read] },
         };
         let dims: Vec<Poly> = order.iter().filter_map(|j| extents.get(*j).cloned()).collect();
         let at = order.iter().map(|j| statement_index(*j, &Poly::default()).value()).collect();

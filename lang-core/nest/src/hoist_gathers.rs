@@ -21,15 +21,15 @@ pub(super) fn hoist_gathers(ssa: &SsaFunction) -> Option<SsaFunction> {
     if !ssa.stmts.iter().any(|stmt| GuardedProduct::from_stmt(stmt).is_some_and(|p| p.is_data_dependent())) {
         return None;
     }
-    let mut made = GatherHoisting { ssa: ssa.clone(), gathers: HashMap::new() };
+    let mut pass = GatherHoisting { ssa: ssa.clone(), gathers: HashMap::new() };
     // Includes the new statements. This ends, because each has fewer data-dependent indices.
     let mut k = 0;
-    while k < made.ssa.stmts.len() {
-        made.presum_scatter(k);
-        made.gather_factors(k);
+    while k < pass.ssa.stmts.len() {
+        pass.presum_scatter(k);
+        pass.gather_factors(k);
         k += 1;
     }
-    (made.ssa.stmts.len() > ssa.stmts.len()).then_some(made.ssa)
+    (pass.ssa.stmts.len() > ssa.stmts.len()).then_some(pass.ssa)
 }
 
 /// `± Σ s: [p] · X₀[a₀] · X₁[a₁]`
@@ -128,20 +128,20 @@ fn split_scatter(
 ) -> Option<(Statement, impl Fn(StmtId) -> Rhs + use<>)> {
     let (extents, free) = (product.extents(), product.stmt.dims.len());
     let conjuncts = product.pred.conjuncts();
-    let (slot, place, told, equation) = (0..free).find_map(|slot| {
+    let (slot, place, determining, equation) = (0..free).find_map(|slot| {
         let atom = statement_index(slot, &Poly::default()).atom();
-        let told = conjuncts.iter().enumerate().filter_map(|(c, p)| Some((c, p.solve_for(&atom)?)));
-        let (equation, told) = told.into_iter().find(|(_, value)| has_reads(value))?;
-        let by = indices([&told]);
-        Some((slot, told, by, equation))
+        let solutions = conjuncts.iter().enumerate().filter_map(|(c, p)| Some((c, p.solve_for(&atom)?)));
+        let (equation, solution) = solutions.into_iter().find(|(_, value)| has_reads(value))?;
+        let by = indices([&solution]);
+        Some((slot, solution, by, equation))
     })?;
     let others: Vec<&Pred> =
         conjuncts.iter().enumerate().filter(|(c, _)| *c != equation).map(|(_, conjunct)| conjunct).collect();
     let mentioned = others.iter().any(|p| pred_indices(p).contains(&slot));
-    if told.contains(&slot) || mentioned || indices(product.factors.iter().flat_map(|f| &f.at)).contains(&slot) {
+    if determining.contains(&slot) || mentioned || indices(product.factors.iter().flat_map(|f| &f.at)).contains(&slot) {
         return None;
     }
-    let (telling, summed): (Vec<usize>, Vec<usize>) = (free..extents.len()).partition(|j| told.contains(j));
+    let (telling, summed): (Vec<usize>, Vec<usize>) = (free..extents.len()).partition(|j| determining.contains(j));
     if !has_long_extent(&extents, &summed) || extents.iter().any(|n| !indices([n]).is_empty()) {
         return None;
     }

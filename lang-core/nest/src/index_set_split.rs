@@ -123,7 +123,7 @@ fn split_loop(of: &NestLoop, context: &mut FactContext) -> Option<Vec<NestLoop>>
     let cuts = sort_cuts(cuts, context)?;
     let ends = cuts.iter().map(Some).chain([None]);
     let starts = [None].into_iter().chain(cuts.iter().map(Some));
-    let mut made = Vec::new();
+    let mut pieces = Vec::new();
     for (from, to) in starts.zip(ends) {
         let piece = NestLoop {
             index: of.index.clone(),
@@ -135,11 +135,12 @@ fn split_loop(of: &NestLoop, context: &mut FactContext) -> Option<Vec<NestLoop>>
         };
         let mark = assume_loop_bounds(context, &piece);
         if !context.is_contradictory() {
-            made.push(NestLoop { body: of.body.iter().map(|node| simplify_guards(node, context)).collect(), ..piece });
+            pieces
+                .push(NestLoop { body: of.body.iter().map(|node| simplify_guards(node, context)).collect(), ..piece });
         }
         context.release(mark);
     }
-    Some(made)
+    Some(pieces)
 }
 
 /// Collects the values of the index at which the predicate changes. Returns false if cuts cannot
@@ -185,13 +186,13 @@ pub(super) fn mentions(p: &Poly, local: LocalId) -> bool {
 
 /// Sorts the cuts; `None` if their order is unknown.
 fn sort_cuts(mut cuts: Vec<Poly>, context: &FactContext) -> Option<Vec<Poly>> {
-    let mut made: Vec<Poly> = Vec::new();
+    let mut sorted: Vec<Poly> = Vec::new();
     while !cuts.is_empty() {
         let least = |p: &Poly| cuts.iter().all(|q| p == q || context.implies(&Pred::at_most(p, q)));
         let first = cuts.iter().position(least)?;
-        made.push(cuts.remove(first));
+        sorted.push(cuts.remove(first));
     }
-    Some(made)
+    Some(sorted)
 }
 
 /// Simplifies the predicates of a node by the facts in scope.

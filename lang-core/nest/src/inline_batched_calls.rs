@@ -35,18 +35,18 @@ pub(super) fn inline_batched_calls(
     callees: InlineCallees<'_>,
 ) -> Option<(SsaFunction, Vec<StmtId>)> {
     let mut pass = CallInlining { callees, call_free_forms: HashMap::new() };
-    let mut made: Option<SsaFunction> = None;
+    let mut inlined: Option<SsaFunction> = None;
     let mut made_of: Vec<StmtId> = (0..).map(StmtId).take(ssa.stmts.len()).collect();
     for k in (0..).take(ssa.stmts.len()) {
-        let now = made.as_ref().unwrap_or(ssa);
+        let now = inlined.as_ref().unwrap_or(ssa);
         if let Some(stmt) = now.stmts.get(k as usize)
             && matches!(stmt.rhs, Rhs::Call { batch, .. } if batch > 0)
         {
-            made = pass.inline_call(now, stmt, MAX_CALL_DEPTH).or(made);
-            made_of.resize(made.as_ref().map_or(made_of.len(), |made| made.stmts.len()), StmtId(k));
+            inlined = pass.inline_call(now, stmt, MAX_CALL_DEPTH).or(inlined);
+            made_of.resize(inlined.as_ref().map_or(made_of.len(), |function| function.stmts.len()), StmtId(k));
         }
     }
-    Some((made?, made_of))
+    Some((inlined?, made_of))
 }
 
 struct CallInlining<'c> {
@@ -62,23 +62,23 @@ impl CallInlining<'_> {
         if let Some(known) = self.call_free_forms.get(callee) {
             return known.clone();
         }
-        let made = ensure_sufficient_stack(|| self.inline_nested_calls(callee, deepest));
-        self.call_free_forms.insert(Arc::clone(callee), made.clone());
-        made
+        let form = ensure_sufficient_stack(|| self.inline_nested_calls(callee, deepest));
+        self.call_free_forms.insert(Arc::clone(callee), form.clone());
+        form
     }
 
     fn inline_nested_calls(&mut self, callee: &Arc<FunctionKey>, deepest: usize) -> Option<Arc<SsaFunction>> {
         let body = (self.callees)(callee).filter(|body| !body.is_opaque)?;
-        let mut made: Option<SsaFunction> = None;
+        let mut inlined: Option<SsaFunction> = None;
         for k in 0..body.stmts.len() {
-            let now = made.as_ref().unwrap_or(&body);
+            let now = inlined.as_ref().unwrap_or(&body);
             let stmt = now.stmts.get(k)?;
             if matches!(stmt.rhs, Rhs::Call { .. }) {
-                made = Some(self.inline_call(now, stmt, deepest)?);
+                inlined = Some(self.inline_call(now, stmt, deepest)?);
             }
         }
-        let body = match made {
-            Some(made) => Arc::new(sort_topologically(&made)?.0),
+        let body = match inlined {
+            Some(function) => Arc::new(sort_topologically(&function)?.0),
             None => body,
         };
         let body = remove_redundant_guards(&body).map_or(body, Arc::new);
@@ -182,20 +182,20 @@ pub(super) fn sort_topologically(ssa: &SsaFunction) -> Option<(SsaFunction, Vec<
     let put = InlineMap { locals: HashMap::new(), vars, outer_rank: 0 };
     let (access, poly, pred) =
         (|a: &TensorAccess| put.map_access(a), |p: &Poly| put.map_poly(p), |p: &Pred| put.map_pred(p));
-    let mut made = ssa.clone();
-    made.stmts.clear();
+    let mut sorted = ssa.clone();
+    sorted.stmts.clear();
     for old in &order {
         let stmt = ssa.stmts.get(*old)?;
         let dims = stmt.dims.iter().map(poly).collect();
-        made.stmts.push(Statement { dims, rhs: stmt.rhs.map(&mut |a| access(a), &poly, &pred), ..stmt.clone() });
+        sorted.stmts.push(Statement { dims, rhs: stmt.rhs.map(&mut |a| access(a), &poly, &pred), ..stmt.clone() });
     }
-    for check in &mut made.checks {
+    for check in &mut sorted.checks {
         check.dims = check.dims.iter().map(poly).collect();
         (check.guard, check.cond) = (pred(&check.guard), pred(&check.cond));
     }
-    for (leaf, var) in &mut made.outputs {
+    for (leaf, var) in &mut sorted.outputs {
         leaf.dims = leaf.dims.iter().map(poly).collect();
         *var = put.map_access_at(*var, Vec::new()).var;
     }
-    Some((made, order))
+    Some((sorted, order))
 }

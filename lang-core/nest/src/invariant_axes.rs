@@ -19,20 +19,20 @@ use lang_sizes::predicate::{Poly, Pred};
 
 /// Applies the pass to a function; `None` if nothing changes.
 pub(super) fn remove_invariant_axes(ssa: &SsaFunction) -> Option<SsaFunction> {
-    let mut made = forward_truth_views(ssa);
+    let mut rewritten = forward_truth_views(ssa);
     for k in 0..ssa.stmts.len() {
         // A statement that lost an axis may lose another.
-        while let Some(next) = remove_axis(made.as_ref().unwrap_or(ssa), k) {
-            made = Some(next);
+        while let Some(next) = remove_axis(rewritten.as_ref().unwrap_or(ssa), k) {
+            rewritten = Some(next);
         }
     }
     for k in (0..ssa.stmts.len()).rev() {
-        made = shorten_axes(made.as_ref().unwrap_or(ssa), k).or(made);
+        rewritten = shorten_axes(rewritten.as_ref().unwrap_or(ssa), k).or(rewritten);
     }
-    let mut made = made?;
-    merge_equal_stmts(&mut made);
-    eliminate_dead_stmts(&mut made, []);
-    Some(made)
+    let mut function = rewritten?;
+    merge_equal_stmts(&mut function);
+    eliminate_dead_stmts(&mut function, []);
+    Some(function)
 }
 
 /// Replaces views of truth values in predicates by their sources, which have fewer axes.
@@ -47,7 +47,7 @@ fn forward_truth_views(ssa: &SsaFunction) -> Option<SsaFunction> {
             _ => None,
         }
     };
-    let asked = |p: &Pred| {
+    let forwarded_pred = |p: &Pred| {
         p.replace_opaque(&|x| {
             let first =
                 TensorAccess { var: StmtId::from_local(x.source).filter(|_| x.is_array)?, at: x.indices.to_vec() };
@@ -55,17 +55,17 @@ fn forward_truth_views(ssa: &SsaFunction) -> Option<SsaFunction> {
             Some(Pred::Element(last.var.local(), last.var.name(), last.at.into(), true))
         })
     };
-    let mut made = ssa.clone();
+    let mut rewritten = ssa.clone();
     let mut changed = false;
-    for (stmt, before) in made.stmts.iter_mut().zip(&ssa.stmts) {
+    for (stmt, before) in rewritten.stmts.iter_mut().zip(&ssa.stmts) {
         let mut opaque = false;
         before.rhs.for_each_pred(&mut |p| opaque |= p.depends_on_data());
         if opaque {
-            stmt.rhs = before.rhs.map(&mut TensorAccess::clone, &Poly::clone, &asked);
+            stmt.rhs = before.rhs.map(&mut TensorAccess::clone, &Poly::clone, &forwarded_pred);
             changed |= stmt.rhs != before.rhs;
         }
     }
-    changed.then_some(made)
+    changed.then_some(rewritten)
 }
 
 /// A read of a statement.
@@ -149,8 +149,8 @@ fn remove_axis(ssa: &SsaFunction, k: usize) -> Option<SsaFunction> {
     let rhs = plain.map(&mut |a| substitute_access(a, &values), &|p| substitute_indices(p, &values), &|p| {
         substitute_pred(p, &values)
     });
-    let mut made = ssa.clone();
-    if let Some(slot) = made.stmts.get_mut(k) {
+    let mut reduced = ssa.clone();
+    if let Some(slot) = reduced.stmts.get_mut(k) {
         slot.dims = left.iter().filter_map(|axis| stmt.dims.get(*axis).cloned()).collect();
         slot.rhs = rhs;
     }
@@ -161,14 +161,14 @@ fn remove_axis(ssa: &SsaFunction, k: usize) -> Option<SsaFunction> {
         }
         a
     };
-    for stmt in &mut made.stmts {
+    for stmt in &mut reduced.stmts {
         let mut here = false;
         stmt.rhs.for_each_access(&mut |a| here |= a.var == var);
         if here {
             stmt.rhs = stmt.rhs.map(&mut |a| at_left(a), &Poly::clone, &Pred::clone);
         }
     }
-    Some(made)
+    Some(reduced)
 }
 
 /// Shortens the axes of a statement to the extent that all readers traverse.
@@ -193,9 +193,9 @@ fn shorten_axes(ssa: &SsaFunction, k: usize) -> Option<SsaFunction> {
     if dims == stmt.dims {
         return None;
     }
-    let mut made = ssa.clone();
-    made.stmts.get_mut(k)?.dims = dims;
-    Some(made)
+    let mut shortened = ssa.clone();
+    shortened.stmts.get_mut(k)?.dims = dims;
+    Some(shortened)
 }
 
 /// Removes the conjuncts that every reader implies, if the accesses stay in bounds.

@@ -162,23 +162,25 @@ pub fn prepare(ssa: Arc<SsaFunction>, repeated: &FlattenPolicy, callees: InlineC
     let ssa = factor_sums::factor_sums(&ssa).map_or(ssa, Arc::new);
     let (ssa, made_of) = match inline_batched_calls::inline_batched_calls(&ssa, callees) {
         // Values that all calls of the batch share are computed once.
-        Some((made, made_of)) => (Arc::new(invariant_axes::remove_invariant_axes(&made).unwrap_or(made)), made_of),
+        Some((inlined, made_of)) => {
+            (Arc::new(invariant_axes::remove_invariant_axes(&inlined).unwrap_or(inlined)), made_of)
+        }
         None => {
             let own = (0..).map(StmtId).take(ssa.stmts.len()).collect();
             (ssa, own)
         }
     };
     let (ssa, made_of) = match scalarise_axes::scalarise_short_axes(&ssa) {
-        Some((made, of)) => {
+        Some((scalarised, of)) => {
             let of = of.iter().map(|v| made_of.get(v.0 as usize).copied().unwrap_or(*v)).collect();
-            (Arc::new(made), of)
+            (Arc::new(scalarised), of)
         }
         None => (ssa, made_of),
     };
     let count = |ssa: &SsaFunction| u32::try_from(ssa.stmts.len()).unwrap_or(u32::MAX);
     let first = count(&ssa);
     let ssa = hoist_gathers::hoist_gathers(&ssa).map_or(ssa, Arc::new);
-    let apart = first..count(&ssa);
+    let hoisted_gathers = first..count(&ssa);
     let ssa = forward_views::forward_views(&ssa).map_or(ssa, Arc::new);
     let (with, products) = gemm::recognise_products(&ssa);
     let ssa = with.map_or(ssa, Arc::new);
@@ -187,20 +189,20 @@ pub fn prepare(ssa: Arc<SsaFunction>, repeated: &FlattenPolicy, callees: InlineC
     } else {
         None
     };
-    let (ssa, watched) = watched.map_or((ssa, Vec::new()), |(made, watched)| (Arc::new(made), watched));
+    let (ssa, watched) = watched.map_or((ssa, Vec::new()), |(function, watched)| (Arc::new(function), watched));
     let repeats = match repeated {
         FlattenPolicy::Never => None,
         FlattenPolicy::Counted => flatten_loops::flatten_loops(&ssa, false),
         FlattenPolicy::WhileLoops | FlattenPolicy::DeferredChecks(_) => flatten_loops::flatten_loops(&ssa, true),
     };
     let (ssa, repeats, bodies) = match repeats {
-        Some((made, repeats, bodies)) => (Arc::new(made), repeats, bodies),
+        Some((flattened, repeats, bodies)) => (Arc::new(flattened), repeats, bodies),
         None => (ssa, Vec::new(), Vec::new()),
     };
     Prepared {
         ssa,
         original_stmts: made_of,
-        hoisted_gathers: apart,
+        hoisted_gathers,
         matrix_products: products,
         flattened_loops: repeats,
         loop_body_ranges: bodies,
@@ -215,8 +217,8 @@ pub fn schedule(prepared: &Prepared) -> Schedule {
     let items = FunctionFacts::new(ssa);
     let mut steps = Vec::new();
     let mut rest: Vec<PendingStmt> = items.pending_stmts(prepared);
-    let again = Rematerialisation::new(ssa, &items.materialised_stmts(ssa), &mut rest);
-    let making = KernelBuilder { ssa, facts: &items, rematerialised: &again, is_stuck: Cell::new(false) };
+    let rematerialised = Rematerialisation::new(ssa, &items.materialised_stmts(ssa), &mut rest);
+    let making = KernelBuilder { ssa, facts: &items, rematerialised: &rematerialised, is_stuck: Cell::new(false) };
     // The scalars that wait for the next kernel.
     let mut numbers: Vec<PendingStmt> = Vec::new();
     loop {
@@ -299,15 +301,15 @@ fn take_dependent_scalars(
     held: &HashSet<StmtId>,
     left: &mut Vec<PendingStmt>,
 ) -> Vec<PendingStmt> {
-    let mut made: HashSet<StmtId> = group.iter().map(|item| item.var).chain(held.iter().copied()).collect();
+    let mut computed: HashSet<StmtId> = group.iter().map(|item| item.var).chain(held.iter().copied()).collect();
     let mut later = HashSet::new();
     let mut taken = Vec::new();
     for item in std::mem::take(left) {
-        let of_kernel = item.reads.iter().any(|r| made.contains(&r.var));
+        let of_kernel = item.reads.iter().any(|r| computed.contains(&r.var));
         let known = !item.reads.iter().any(|r| later.contains(&r.var))
-            && !item.prerequisites.iter().any(|v| later.contains(v) || made.contains(v));
+            && !item.prerequisites.iter().any(|v| later.contains(v) || computed.contains(v));
         if item.fits_kernel && item.open_indices().next().is_none() && of_kernel && known {
-            made.insert(item.var);
+            computed.insert(item.var);
             taken.push(item);
         } else {
             later.insert(item.var);

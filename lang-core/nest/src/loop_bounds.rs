@@ -12,11 +12,11 @@ use lang_sizes::predicate::{Atom, LocalId, Poly, Pred};
 /// so they are excluded.
 pub(super) fn tighten_loop_bounds(body: &mut [NestNode], places: &[KernelStorage], states: &HashSet<StmtId>) {
     let is_zero = |var: StmtId| places.iter().any(|p| p.var == var && p.role == StorageRole::Output);
-    let given: HashSet<StmtId> = places.iter().filter(|p| p.role == StorageRole::Input).map(|p| p.var).collect();
+    let inputs: HashSet<StmtId> = places.iter().filter(|p| p.role == StorageRole::Input).map(|p| p.var).collect();
     let registers: HashSet<StmtId> =
         places.iter().filter(|p| p.is_register() && !states.contains(&p.var)).map(|p| p.var).collect();
     body.iter_mut().for_each(|node| guard_zero_assignments(node, &is_zero));
-    body.iter_mut().for_each(|node| tighten_node(node, &given, &registers));
+    body.iter_mut().for_each(|node| tighten_node(node, &inputs, &registers));
     body.iter_mut().for_each(remove_true_guards);
 }
 
@@ -71,12 +71,12 @@ fn is_data_guard(p: &Pred) -> bool {
     }
 }
 
-fn tighten_node(node: &mut NestNode, given: &HashSet<StmtId>, registers: &HashSet<StmtId>) {
+fn tighten_node(node: &mut NestNode, inputs: &HashSet<StmtId>, registers: &HashSet<StmtId>) {
     match node {
         NestNode::Loop(NestLoop { index, lower_bounds: from, upper_bounds: to, body, .. }) => {
             let mut inner = HashSet::new();
             body.iter().for_each(|node| collect_loop_indices(node, &mut inner));
-            let bounds = |p: &Pred| index_bound(p, &index.atom(), &inner, given);
+            let bounds = |p: &Pred| index_bound(p, &index.atom(), &inner, inputs);
             let common = common_guards(body, registers).unwrap_or_default();
             for p in common.iter().filter(|p| bounds(p).is_some()) {
                 match bounds(p) {
@@ -90,13 +90,13 @@ fn tighten_node(node: &mut NestNode, given: &HashSet<StmtId>, registers: &HashSe
                 }
                 body.iter_mut().for_each(|node| remove_guard(node, p));
             }
-            body.iter_mut().for_each(|node| tighten_node(node, given, registers));
+            body.iter_mut().for_each(|node| tighten_node(node, inputs, registers));
         }
         NestNode::Let { body, .. } | NestNode::If(_, body) => {
-            body.iter_mut().for_each(|node| tighten_node(node, given, registers));
+            body.iter_mut().for_each(|node| tighten_node(node, inputs, registers));
         }
         NestNode::MatrixProduct(of) => {
-            of.fallback_loops.iter_mut().for_each(|node| tighten_node(node, given, registers))
+            of.fallback_loops.iter_mut().for_each(|node| tighten_node(node, inputs, registers))
         }
         NestNode::Fill(..) | NestNode::Assign(_) => {}
     }
@@ -112,13 +112,13 @@ enum IndexBound {
 }
 
 /// Returns the bound that a predicate imposes on the index, if its value is known outside the loop.
-fn index_bound(p: &Pred, index: &Atom, inner: &HashSet<LocalId>, given: &HashSet<StmtId>) -> Option<IndexBound> {
+fn index_bound(p: &Pred, index: &Atom, inner: &HashSet<LocalId>, inputs: &HashSet<StmtId>) -> Option<IndexBound> {
     let (Pred::Ge(q) | Pred::Eq(q)) = p else { return None };
     let (c, rest) = q.linear_in(index)?;
     let mut known = true;
     rest.for_each_atom(&mut |a| match a {
         Atom::Local(l, _) => known &= !inner.contains(l),
-        Atom::Read(x, ..) => known &= StmtId::from_local(*x).is_some_and(|v| given.contains(&v)),
+        Atom::Read(x, ..) => known &= StmtId::from_local(*x).is_some_and(|v| inputs.contains(&v)),
         _ => {}
     });
     match c {

@@ -18,12 +18,12 @@ const MAX_SIZE_PREDICATES: usize = 4;
 /// they exceed the limit.
 #[must_use]
 pub fn size_predicates(ssa: &SsaFunction) -> Vec<Pred> {
-    let mut asked: HashSet<Pred> = HashSet::new();
+    let mut seen: HashSet<Pred> = HashSet::new();
     let mut order: Vec<Pred> = Vec::new();
     for stmt in &ssa.stmts {
         stmt.rhs.for_each_pred(&mut |p| {
             for part in p.conjuncts().iter().filter(|p| is_size_predicate(ssa, p)) {
-                if asked.insert(part.clone()) {
+                if seen.insert(part.clone()) {
                     order.push(part.clone());
                 }
             }
@@ -32,7 +32,7 @@ pub fn size_predicates(ssa: &SsaFunction) -> Vec<Pred> {
     let mut chosen: Vec<Pred> = Vec::new();
     for p in order {
         let other = p.negated();
-        if asked.contains(&other) && !chosen.contains(&other) {
+        if seen.contains(&other) && !chosen.contains(&other) {
             chosen.push(p);
         }
     }
@@ -69,9 +69,10 @@ pub fn evaluate_size_predicate(p: &Pred, size: &dyn Fn(LocalId) -> Option<i64>) 
 /// Specialises a function to the truth of these predicates. Statements keep their numbers; one that
 /// is not needed becomes a zero that nothing reads.
 #[must_use]
-pub fn specialise(ssa: &SsaFunction, told: &[(Pred, bool)]) -> SsaFunction {
-    let mut made = ssa.clone();
-    let known: Vec<(Pred, Pred, bool)> = told.iter().map(|(p, holds)| (p.clone(), p.negated(), *holds)).collect();
+pub fn specialise(ssa: &SsaFunction, assumptions: &[(Pred, bool)]) -> SsaFunction {
+    let mut specialised = ssa.clone();
+    let known: Vec<(Pred, Pred, bool)> =
+        assumptions.iter().map(|(p, holds)| (p.clone(), p.negated(), *holds)).collect();
     let simpler = |p: &Pred| {
         let part = |q: &Pred| match known.iter().find(|(p, other, _)| p == q || other == q) {
             Some((p, _, holds)) => {
@@ -85,27 +86,27 @@ pub fn specialise(ssa: &SsaFunction, told: &[(Pred, bool)]) -> SsaFunction {
         };
         Pred::all(p.conjuncts().iter().map(part))
     };
-    for stmt in &mut made.stmts {
+    for stmt in &mut specialised.stmts {
         stmt.rhs = drop_false_terms(stmt.rhs.map(&mut Clone::clone, &Clone::clone, &simpler));
     }
-    for RuntimeCheck { guard, .. } in &mut made.checks {
+    for RuntimeCheck { guard, .. } in &mut specialised.checks {
         *guard = simpler(guard);
     }
-    eliminate_dead_stmts(&mut made, []);
+    eliminate_dead_stmts(&mut specialised, []);
     // Removes the axes of unread zeros, because an executor that runs single statements fills every
     // tensor.
-    let mut read: HashSet<StmtId> = made.outputs.iter().map(|(_, v)| *v).collect();
-    for stmt in &made.stmts {
+    let mut read: HashSet<StmtId> = specialised.outputs.iter().map(|(_, v)| *v).collect();
+    for stmt in &specialised.stmts {
         stmt.rhs.for_each_operand(&mut |v| read.extend([v]));
         stmt.dims.iter().for_each(|n| for_each_poly_read(n, &mut |v| read.extend([v])));
     }
-    for check in &made.checks {
+    for check in &specialised.checks {
         check.dims.iter().for_each(|n| for_each_poly_read(n, &mut |v| read.extend([v])));
         [&check.guard, &check.cond].into_iter().for_each(|p| for_each_pred_read(p, &mut |v| read.extend([v])));
     }
-    let unread = (0..).map(StmtId).zip(&mut made.stmts).filter(|(v, s)| s.rhs == Rhs::Zero && !read.contains(v));
+    let unread = (0..).map(StmtId).zip(&mut specialised.stmts).filter(|(v, s)| s.rhs == Rhs::Zero && !read.contains(v));
     unread.for_each(|(_, stmt)| stmt.dims.clear());
-    made
+    specialised
 }
 
 /// Removes the terms whose predicate is false.
@@ -134,16 +135,16 @@ pub fn feasible_cases(ssa: &SsaFunction) -> Vec<SizeCase> {
     let sizes: Vec<Poly> = ssa.sizes.iter().map(|l| Poly::atom(Atom::Local(*l, ssa.vars.name(*l)))).collect();
     let mut found: Vec<Vec<(Pred, bool)>> = vec![Vec::new()];
     for p in &choices {
-        let both = found.into_iter().flat_map(|told| {
-            [true, false].map(|holds| told.iter().cloned().chain([(p.clone(), holds)]).collect::<Vec<_>>())
+        let both = found.into_iter().flat_map(|assumptions| {
+            [true, false].map(|holds| assumptions.iter().cloned().chain([(p.clone(), holds)]).collect::<Vec<_>>())
         });
         found = both.collect();
     }
     let said = |(p, holds): &(Pred, bool)| if *holds { p.clone() } else { p.negated() };
     let mut context = FactContext::new(&sizes);
-    found.retain(|told| {
+    found.retain(|assumptions| {
         let mark = context.mark();
-        let is = told.iter().map(said).all(|p| {
+        let is = assumptions.iter().map(said).all(|p| {
             let may = !context.refutes(&p);
             context.assume(&p);
             may
@@ -151,15 +152,15 @@ pub fn feasible_cases(ssa: &SsaFunction) -> Vec<SizeCase> {
         context.release(mark);
         is
     });
-    let large = |told: &[(Pred, bool)]| {
-        told.iter().all(|(p, is)| evaluate_size_predicate(p, &|_| Some(LARGE_SIZE)) == Some(*is))
+    let large = |assumptions: &[(Pred, bool)]| {
+        assumptions.iter().all(|(p, is)| evaluate_size_predicate(p, &|_| Some(LARGE_SIZE)) == Some(*is))
     };
-    found.sort_by_key(|told| !large(told));
-    let made = |told: Vec<(Pred, bool)>| {
-        let made = specialise(ssa, &told);
-        (told, made)
+    found.sort_by_key(|assumptions| !large(assumptions));
+    let size_case = |assumptions: Vec<(Pred, bool)>| {
+        let specialised = specialise(ssa, &assumptions);
+        (assumptions, specialised)
     };
-    if choices.is_empty() { Vec::new() } else { found.into_iter().map(made).collect() }
+    if choices.is_empty() { Vec::new() } else { found.into_iter().map(size_case).collect() }
 }
 
 /// A size that counts as large.

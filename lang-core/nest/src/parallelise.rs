@@ -166,7 +166,7 @@ fn collect_written_vars(node: &NestNode, found: &mut HashSet<StmtId>) {
     }
 }
 
-/// Estimates the work of nodes; empty if they contain no loops.
+/// Estimates the work of nodes; empty if none of them is a loop, because only loops run in chunks.
 #[must_use]
 pub fn estimate_work(body: &[NestNode]) -> Vec<WorkTerm> {
     if !body.iter().any(|node| matches!(node, NestNode::Loop(_))) {

@@ -18,9 +18,9 @@ pub(super) fn remove_redundant_guards(ssa: &SsaFunction) -> Option<SsaFunction> 
     for (k, stmt) in ssa.stmts.iter().enumerate() {
         let Rhs::Add(items) = &stmt.rhs else { continue };
         let each = items.iter().map(|item| {
-            let asked =
+            let is_needed =
                 |p: &&Pred| !(matches!(p, Pred::Exists(..)) && is_implied_by_terms(ssa, &stmt.dims, p, &item.operand));
-            let pred = Pred::all(item.pred.conjuncts().iter().filter(asked).cloned());
+            let pred = Pred::all(item.pred.conjuncts().iter().filter(is_needed).cloned());
             // Without the guard, the access must still be in bounds.
             if is_in_bounds(ssa, &stmt.dims, &pred, &item.operand) {
                 Addend { pred, ..item.clone() }

@@ -50,12 +50,12 @@ impl Rematerialisation {
             }
         }
         let cheap: HashSet<StmtId> = cheap.into_keys().collect();
-        let (again, rest) = std::mem::take(all).into_iter().partition(|item| cheap.contains(&item.var));
-        let again: Vec<PendingStmt> = again;
-        let made = Self { items: again.into_iter().map(|item| (item.var, item)).collect() };
+        let (removed, rest) = std::mem::take(all).into_iter().partition(|item| cheap.contains(&item.var));
+        let recomputed: Vec<PendingStmt> = removed;
+        let rematerialisation = Self { items: recomputed.into_iter().map(|item| (item.var, item)).collect() };
         *all = rest;
-        all.iter_mut().for_each(|item| made.forward_reads(item));
-        made
+        all.iter_mut().for_each(|item| rematerialisation.forward_reads(item));
+        rematerialisation
     }
 
     /// Returns whether the variable is rematerialised.

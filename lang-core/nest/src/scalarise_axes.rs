@@ -38,14 +38,14 @@ const MAX_SCALARISED_STMTS: usize = 600;
 pub(super) fn scalarise_short_axes(ssa: &SsaFunction) -> Option<(SsaFunction, Vec<StmtId>)> {
     // Sorts the statements, because readers may precede statements that earlier passes appended.
     let (ssa, order) = sort_topologically(ssa)?;
-    let (made, made_of) = MAX_EXTENTS.iter().find_map(|most| {
+    let (scalarised, made_of) = MAX_EXTENTS.iter().find_map(|most| {
         let axes = ScalarisedAxes::select(&ssa, *most)?;
         (axes.estimated_stmt_count(&ssa) <= MAX_SCALARISED_STMTS)
             .then(|| AxisScalarisation::new(&ssa, &axes).rewrite_function())
     })?;
     let old = |v: &StmtId| order.get(v.0 as usize).and_then(|k| u32::try_from(*k).ok()).map_or(*v, StmtId);
     let made_of = made_of.iter().map(old).collect();
-    Some((made, made_of))
+    Some((scalarised, made_of))
 }
 
 /// An axis of a statement. Bound indices follow its own axes.
@@ -301,18 +301,18 @@ impl<'a> AxisScalarisation<'a> {
             self.original_stmts.resize(self.builder.stmts.len(), StmtId(k));
         }
         let checks: Vec<RuntimeCheck> = ssa.checks.iter().map(|check| self.rewrite_check(check)).collect();
-        let mut made = ssa.clone();
-        for (leaf, var) in &mut made.outputs {
+        let mut rewritten = ssa.clone();
+        for (leaf, var) in &mut rewritten.outputs {
             leaf.dims = leaf.dims.iter().map(|n| self.rewrite_poly(n, &[])).collect();
             let of = *var;
             *var = self.assemble_tensor(of);
             self.original_stmts.resize(self.builder.stmts.len(), of);
         }
-        made.result = made.result.map_sizes(&|n| self.rewrite_poly(n, &[]));
-        made.inputs.iter_mut().flat_map(|i| &mut i.leaf.dims).for_each(|n| *n = self.rewrite_poly(n, &[]));
-        (made.stmts, made.checks) = (self.builder.stmts, checks);
-        eliminate_dead_stmts(&mut made, []);
-        (made, self.original_stmts)
+        rewritten.result = rewritten.result.map_sizes(&|n| self.rewrite_poly(n, &[]));
+        rewritten.inputs.iter_mut().flat_map(|i| &mut i.leaf.dims).for_each(|n| *n = self.rewrite_poly(n, &[]));
+        (rewritten.stmts, rewritten.checks) = (self.builder.stmts, checks);
+        eliminate_dead_stmts(&mut rewritten, []);
+        (rewritten, self.original_stmts)
     }
 
     fn rewrite_check(&self, check: &RuntimeCheck) -> RuntimeCheck {

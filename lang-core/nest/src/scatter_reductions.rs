@@ -75,7 +75,7 @@ impl ScatterReduction {
     /// followed by the carried tensor's own.
     pub(super) fn add_sum(&self, inside: &mut Splicer, body: &SsaFunction, dims: &[Poly]) -> Option<TensorAccess> {
         let stmt = body.stmts.get(self.update.0 as usize)?;
-        let Rhs::Update { bound, pred: asked, at, value, .. } = &stmt.rhs else { return None };
+        let Rhs::Update { bound, pred: condition, at, value, .. } = &stmt.rhs else { return None };
         // The site's indices are those of the batch, followed by the iteration number.
         let (batch, outer) = (inside.enclosing_extents.len().checked_sub(1)?, inside.enclosing_extents.len());
         let own = dims.len().checked_sub(batch).filter(|own| *own == at.len() && *own == stmt.dims.len())?;
@@ -104,7 +104,7 @@ impl ScatterReduction {
             }
             holds.push(Pred::equal(&here(batch + k), &place));
         }
-        holds.push(substitute_pred(&put.map_pred(asked), &values));
+        holds.push(substitute_pred(&put.map_pred(condition), &values));
         let value = substitute_access(&put.map_access(value), &values);
         let needs = stmt.needs.iter().map(|c| inside.splice_check(body, *c)).collect::<Option<Vec<u32>>>()?;
         let iterations = vec![inside.enclosing_extents.get(batch)?.clone()];

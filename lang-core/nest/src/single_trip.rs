@@ -66,8 +66,8 @@ fn substitute_index(node: &NestNode, index: &Atom, value: &Poly) -> NestNode {
             while_condition: of.while_condition.as_ref().map(access),
             body: all(&of.body),
         }),
-        NestNode::Let { index: own, value: told, body } => {
-            NestNode::Let { index: own.clone(), value: poly(told), body: all(body) }
+        NestNode::Let { index: own, value: bound_value, body } => {
+            NestNode::Let { index: own.clone(), value: poly(bound_value), body: all(body) }
         }
         NestNode::If(p, body) => NestNode::If(pred(p), all(body)),
         NestNode::MatrixProduct(_) => node.clone(),

@@ -33,13 +33,13 @@ impl AccessSummary {
 }
 
 /// Returns the storage of all variables that are read or written. Rematerialised variables
-/// (`again`) have no memory.
+/// (`is_rematerialised`) have no memory.
 pub(super) fn assign_storage(
     ssa: &SsaFunction,
     body: &[NestNode],
     sets: &[StmtId],
     read_later: &HashSet<StmtId>,
-    again: &dyn Fn(StmtId) -> bool,
+    is_rematerialised: &dyn Fn(StmtId) -> bool,
 ) -> Vec<KernelStorage> {
     let mut known: HashMap<StmtId, AccessSummary> = HashMap::new();
     let is_set = |v: StmtId| sets.contains(&v);
@@ -76,7 +76,7 @@ pub(super) fn assign_storage(
         };
         let axes = stmt.dims.iter().enumerate();
         let axes = axes
-            .map(|(k, n)| (role != StorageRole::Temporary || !again(var) && !alone(k)).then(|| n.clone()))
+            .map(|(k, n)| (role != StorageRole::Temporary || !is_rematerialised(var) && !alone(k)).then(|| n.clone()))
             .collect();
         places.push(KernelStorage {
             var,

@@ -220,8 +220,8 @@ impl StepsText<'_> {
             for (var, stmt) in (0..).map(StmtId).zip(&of.body.stmts) {
                 if let Rhs::Input(k) = &stmt.rhs {
                     inner.write_indent(f, 0)?;
-                    let given = LoopText { ssa_loop: &of, number, depth: self.depth }.input_text(*k);
-                    writeln!(f, "{} = {given}", inner.name(var))?;
+                    let input = LoopText { ssa_loop: &of, number, depth: self.depth }.input_text(*k);
+                    writeln!(f, "{} = {input}", inner.name(var))?;
                 }
             }
             fmt::Display::fmt(&inner, f)?;
@@ -338,8 +338,8 @@ impl StepsText<'_> {
         self.write_indent(f, around.depth())?;
         match node {
             NestNode::Loop(of @ NestLoop { index, while_condition: Some(goes_on), body, .. }) => {
-                let asked = self.format_element(goes_on.var, &self.format_polys(&goes_on.at));
-                writeln!(f, "for {} while {asked}:", index.name)?;
+                let condition = self.format_element(goes_on.var, &self.format_polys(&goes_on.at));
+                writeln!(f, "for {} while {condition}:", index.name)?;
                 within(f, body, &around.enter_loop(of))
             }
             NestNode::Loop(

@@ -1,5 +1,6 @@
 //! **Uses and definitions.** Visits every element that the nodes of a kernel read or write,
-//! including reads in index expressions, predicates and inlined statements.
+//! including reads in index expressions, predicates and inlined statements. The passes that choose
+//! storage, copies, strips and chunks are based on these accesses.
 
 use super::is_trivial;
 use super::loop_nest::{Assignment, MatrixProduct, NestLoop, NestNode};
@@ -28,10 +29,10 @@ impl NestAccess<'_> {
     }
 }
 
-/// A walk over nodes.
+/// A visitor of the accesses in nodes.
 pub(super) struct AccessVisitor<'v> {
     pub(super) ssa: &'v SsaFunction,
-    /// Returns whether a node sets the variable. Other trivial statements are inlined.
+    /// The test whether a node sets a variable. A trivial statement that no node sets is inlined.
     pub(super) is_assigned: &'v dyn Fn(StmtId) -> bool,
     /// The enclosing loops.
     pub(super) enclosing_loops: Vec<LocalId>,

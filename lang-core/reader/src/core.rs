@@ -501,7 +501,11 @@ impl CoreResolver {
         if args.len() != wanted {
             return Err(FormSyntaxError::new(
                 at,
-                format!("`{name}` takes {}, found {}", lang_base::counted(wanted, "argument", "arguments"), args.len()),
+                format!(
+                    "`{name}` takes {}, found {}",
+                    lang_base::count_with_noun(wanted, "argument", "arguments"),
+                    args.len()
+                ),
             ));
         }
         let args = match args {
@@ -523,15 +527,15 @@ impl CoreResolver {
 
     /// Resolves `e: T`.
     fn ascribed_expr(&mut self, inner: &FormTree, ty: &TypeTree) -> ParseResult<ExprRef> {
-        let told = self.scope.ty(ty)?;
+        let ascribed_type = self.scope.ty(ty)?;
         let sign = matches!(&inner.node, FormNode::Neg(of) if matches!(of.node, FormNode::Real(..)));
         match &inner.node {
-            FormNode::Call(..) => self.call(inner, told),
-            FormNode::Loop(tree) => self.loop_expr(tree, told, inner.at),
+            FormNode::Call(..) => self.call(inner, ascribed_type),
+            FormNode::Loop(tree) => self.loop_expr(tree, ascribed_type, inner.at),
             FormNode::Real(..) | FormNode::Neg(_) if sign || matches!(inner.node, FormNode::Real(..)) => {
                 let e = self.data_expr(inner)?;
-                match told.scalar() {
-                    Some(Scalar::F64 | Scalar::F32) => Ok(e.with_kind(e.kind.clone(), told)),
+                match ascribed_type.scalar() {
+                    Some(Scalar::F64 | Scalar::F32) => Ok(e.with_kind(e.kind.clone(), ascribed_type)),
                     _ => Err(FormSyntaxError::new(ty.at, "a real must have type `f64` or `f32`")),
                 }
             }
@@ -540,17 +544,17 @@ impl CoreResolver {
             _ => {
                 let e = self.data_expr(inner)?;
                 if let (CoreType::Tuple(items, TupleLabels::Positions), CoreType::Tuple(wanted, TupleLabels::Sum(_))) =
-                    (&e.ty, &told)
+                    (&e.ty, &ascribed_type)
                     && matches!(e.kind, ExprKind::Tuple(_))
                     && items.len() == wanted.len()
                     && items.iter().zip(wanted.iter()).all(|(a, b)| equal_up_to_extents(a, b))
                 {
-                    return Ok(e.with_kind(e.kind.clone(), told));
+                    return Ok(e.with_kind(e.kind.clone(), ascribed_type));
                 }
-                if e.ty == told {
+                if e.ty == ascribed_type {
                     return Ok(e);
                 }
-                Err(FormSyntaxError::new(ty.at, format!("found type `{}`, expected `{told}`", e.ty)))
+                Err(FormSyntaxError::new(ty.at, format!("found type `{}`, expected `{ascribed_type}`", e.ty)))
             }
         }
     }

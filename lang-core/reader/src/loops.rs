@@ -214,7 +214,7 @@ impl ResolvedLoop {
         if (batch + rank, scalar) != (line.dims.len(), line.scalar) {
             return wrong(format!(
                 "this result has {} and type `{}`",
-                lang_base::counted(batch + rank, "index", "indices"),
+                lang_base::count_with_noun(batch + rank, "index", "indices"),
                 scalar_name(scalar)
             ));
         }
@@ -283,22 +283,22 @@ impl SsaNameResolver {
         let shapes = inner.shapes.clone();
         // The outputs are the statements that are carried on and those that are read in every
         // iteration.
-        let mut given = BTreeSet::new();
+        let mut output_set = BTreeSet::new();
         let mut next = Vec::new();
         for (number, (name, at)) in carried {
             let (var, own) = (inner.var(name, *at)?, inputs.iter().find(|(_, k)| **k == number));
             if shape(var) != own.and_then(|(v, _)| shape(*v)) {
                 return Err(FormSyntaxError::new(*at, format!("`{name}` does not have the type of the carried value")));
             }
-            given.insert(var);
+            output_set.insert(var);
             next.push((number, var));
         }
         for part in parts {
             if let LoopResultTree::PerIteration(name) = part {
-                given.insert(inner.var(name, line.at)?);
+                output_set.insert(inner.var(name, line.at)?);
             }
         }
-        let outputs: Vec<StmtId> = given.into_iter().collect();
+        let outputs: Vec<StmtId> = output_set.into_iter().collect();
         for (number, var) in next {
             let place = outputs.iter().position(|o| *o == var).and_then(|k| u32::try_from(k).ok());
             if let Some(arg) = args.get_mut(number as usize) {
@@ -344,7 +344,7 @@ impl SsaNameResolver {
         if rank != of.at.len() + stmt.dims.len() || scalar != stmt.scalar {
             let what = format!(
                 "the operand has {} and type `{}`",
-                lang_base::counted(rank - of.at.len(), "index", "indices"),
+                lang_base::count_with_noun(rank - of.at.len(), "index", "indices"),
                 scalar_name(scalar)
             );
             return Err(FormSyntaxError::new(stmt.at, what));

@@ -188,7 +188,7 @@ impl NameScope {
                 let what = format!(
                     "`{name}` has no element of type `{}` with {}",
                     scalar.name(),
-                    lang_base::counted(count, "index", "indices")
+                    lang_base::count_with_noun(count, "index", "indices")
                 );
                 Err(FormSyntaxError::new(of.at, what))
             }
@@ -260,7 +260,10 @@ impl NameScope {
                 _ => {
                     return Err(FormSyntaxError::new(
                         tree.at,
-                        format!("`{name}` is not a relation with {}", lang_base::counted(at.len(), "index", "indices")),
+                        format!(
+                            "`{name}` is not a relation with {}",
+                            lang_base::count_with_noun(at.len(), "index", "indices")
+                        ),
                     ));
                 }
             },

@@ -327,11 +327,15 @@ impl SsaNameResolver {
     pub(super) fn access(&self, tree: &AccessTree, whole: bool) -> ParseResult<TensorAccess> {
         let var = self.var(&tree.name, tree.at)?;
         let rank = self.shapes.get(var.0 as usize).map_or(0, |s| s.0);
-        let given = tree.indices.len();
-        if given > rank || whole && given < rank {
+        let index_count = tree.indices.len();
+        if index_count > rank || whole && index_count < rank {
             return Err(FormSyntaxError::new(
                 tree.at,
-                format!("`{}` has {}, found {given}", tree.name, lang_base::counted(rank, "index", "indices")),
+                format!(
+                    "`{}` has {}, found {index_count}",
+                    tree.name,
+                    lang_base::count_with_noun(rank, "index", "indices")
+                ),
             ));
         }
         Ok(TensorAccess { var, at: self.scope.polys(&tree.indices)? })
@@ -404,7 +408,7 @@ impl SsaNameResolver {
                         line.at,
                         format!(
                             "an update with {} does not match the rank",
-                            lang_base::counted(at.len(), "index", "indices")
+                            lang_base::count_with_noun(at.len(), "index", "indices")
                         ),
                     ));
                 }
@@ -456,7 +460,11 @@ impl SsaNameResolver {
             Some(operation) if args.len() == wanted => Ok(operation),
             Some(_) => Err(FormSyntaxError::new(
                 at,
-                format!("`{name}` takes {}, found {}", lang_base::counted(wanted, "argument", "arguments"), args.len()),
+                format!(
+                    "`{name}` takes {}, found {}",
+                    lang_base::count_with_noun(wanted, "argument", "arguments"),
+                    args.len()
+                ),
             )),
             None => Err(FormSyntaxError::new(at, format!("unknown operation `{name}`"))),
         }

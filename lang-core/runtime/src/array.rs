@@ -367,8 +367,8 @@ impl Array {
             Store::Bool(_) => typed::<bool>(self, memory)?,
             Store::Columns(columns) => {
                 let parts = self.all_columns().iter().map(|part| part.compact(memory)).collect::<Result<_, _>>()?;
-                let made = Self::from_columns(self.dims(), columns.form().clone(), parts);
-                return Ok(made.unwrap_or_else(|| self.clone()));
+                let compacted = Self::from_columns(self.dims(), columns.form().clone(), parts);
+                return Ok(compacted.unwrap_or_else(|| self.clone()));
             }
             Store::Boxed(_) => {
                 let (v, charge) = copy(self.boxed_elements().unwrap_or_default(), memory)?;

@@ -15,7 +15,7 @@ use lang_types::tree::TypedId;
 /// An evaluator of parts of a run outside the interpreter.
 pub trait OffloadEvaluator {
     /// Evaluates a request, or declines it.
-    fn evaluate(&self, asked: &OffloadRequest<'_>, run: &RunContext<'_>) -> OffloadOutcome;
+    fn evaluate(&self, request: &OffloadRequest<'_>, run: &RunContext<'_>) -> OffloadOutcome;
 }
 
 /// The context of a request: the run that it is part of.

@@ -64,13 +64,13 @@ mod tests {
 
     #[test]
     fn shared_parts_are_looked_at_once() {
-        let mut asked = 0;
+        let mut visit_count = 0;
         let found = find_in_value(&tree(MAX_NESTING, 30), |_| {
-            asked += 1;
+            visit_count += 1;
             None::<()>
         });
         assert_eq!(found, Ok(None));
-        assert!(asked < 10_000, "{asked}");
+        assert!(visit_count < 10_000, "{visit_count}");
         assert_eq!(find_in_value(&tree(MAX_NESTING + 1, 2), |_| None::<()>), Err(NestingTooDeep));
         assert_eq!(find_in_value(&tree(60, 2), |_| None::<()>), Err(NestingTooDeep));
     }

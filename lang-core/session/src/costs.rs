@@ -86,8 +86,8 @@ impl Session {
         let defs = self.items(module).into_iter().filter(|i| i.kind == ItemKind::Def);
         let mut all: Vec<Diagnostic> = defs.filter_map(|def| self.adjoint_cost_warning(&def.global)).collect();
         // A place that several definitions share is reported once.
-        let mut told = HashSet::new();
-        all.retain(|d| told.insert(d.span));
+        let mut reported_spans = HashSet::new();
+        all.retain(|d| reported_spans.insert(d.span));
         all.sort_by_key(|d| (d.span.start, d.span.end));
         all
     }

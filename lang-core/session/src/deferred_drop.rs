@@ -70,31 +70,31 @@ mod tests {
     struct DropReporter(Mutex<Sender<ThreadId>>);
 
     impl DropReporter {
-        fn to(told: &Sender<ThreadId>) -> Self {
-            Self(Mutex::new(told.clone()))
+        fn to(sender: &Sender<ThreadId>) -> Self {
+            Self(Mutex::new(sender.clone()))
         }
     }
 
     impl Drop for DropReporter {
         fn drop(&mut self) {
-            if let Ok(told) = self.0.lock() {
-                let _ = told.send(thread::current().id());
+            if let Ok(sender) = self.0.lock() {
+                let _ = sender.send(thread::current().id());
             }
         }
     }
 
     #[test]
     fn what_an_edit_drops_is_dropped_by_another_thread() {
-        let (told, by) = channel();
-        let made = || DeferredDrop::from(Arc::new(DropReporter::to(&told)));
+        let (sender, by) = channel();
+        let new_reporter = || DeferredDrop::from(Arc::new(DropReporter::to(&sender)));
         let next = || by.recv_timeout(Duration::from_secs(60));
         let here = Ok(thread::current().id());
-        drop(made());
+        drop(new_reporter());
         assert_eq!(next(), here);
-        let kept = made();
+        let kept = new_reporter();
         with_deferred_drops(|| drop(kept));
         assert_ne!(next(), here);
-        drop(made());
+        drop(new_reporter());
         assert_eq!(next(), here);
     }
 }

@@ -253,8 +253,8 @@ fn constructs_around_child(body: &TypedBody, parent: TypedId, child: TypedId) ->
             vec![EnclosingConstruct::Condition]
         }
         TypedExpr::Lambda(lambda) => {
-            let again = RepeatedBody { results: vec![child], owner: ResultOwner::AnonymousFunction };
-            vec![bound(&lambda.params.iter().collect::<Vec<_>>()), EnclosingConstruct::DynamicBody(again)]
+            let repeated_body = RepeatedBody { results: vec![child], owner: ResultOwner::AnonymousFunction };
+            vec![bound(&lambda.params.iter().collect::<Vec<_>>()), EnclosingConstruct::DynamicBody(repeated_body)]
         }
         _ => Vec::new(),
     }

@@ -113,11 +113,11 @@ impl SubexpressionFunction<'_> {
         }
         let mut sum = Formula::default();
         for piece in of.to_cases(known).pieces() {
-            let mut told = true;
-            let mut note = |a: &Atom| told &= symbol_number(a).is_none() && !matches!(a, Atom::Read(..));
+            let mut is_determined = true;
+            let mut note = |a: &Atom| is_determined &= symbol_number(a).is_none() && !matches!(a, Atom::Read(..));
             piece.value.as_fraction().0.for_each_atom(&mut note);
             piece.pred.visit(&mut |p| p.for_each_atom(&mut note), &mut |_| {});
-            if !told {
+            if !is_determined {
                 return None;
             }
             let pred = piece.pred.map(&|p| counted(p, &begins));

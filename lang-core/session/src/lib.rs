@@ -511,13 +511,13 @@ impl Session {
         begun: impl FnOnce(CancellationHandle) -> G,
         question: impl FnOnce(&Self) -> T,
     ) -> Option<T> {
-        let asked = || {
+        let attached_question = || {
             salsa::attach(&self.db, || {
                 let _until = begun(CancellationHandle(self.db.cancellation_token()));
                 question(self)
             })
         };
-        salsa::Cancelled::catch(AssertUnwindSafe(asked)).ok()
+        salsa::Cancelled::catch(AssertUnwindSafe(attached_question)).ok()
     }
 
     /// Unwinds to [`Session::ask`] if the question was stopped. A question that waits for anything

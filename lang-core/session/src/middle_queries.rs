@@ -30,39 +30,39 @@ pub(super) struct CalleeKey<'db> {
 
 /// Returns the core form.
 #[salsa::tracked]
-pub(super) fn core<'db>(db: &'db dyn Database, asked: CalleeKey<'db>) -> CoreResult {
+pub(super) fn core<'db>(db: &'db dyn Database, key: CalleeKey<'db>) -> CoreResult {
     let forms = MiddleQueries { db };
-    pipeline::core_form(&forms, &forms, asked.callee(db))
+    pipeline::core_form(&forms, &forms, key.callee(db))
 }
 
 /// Returns all forms.
 #[salsa::tracked(cycle_result = recursive_stages)]
-pub(super) fn stages<'db>(db: &'db dyn Database, asked: CalleeKey<'db>) -> DeferredDrop<StagesResult> {
+pub(super) fn stages<'db>(db: &'db dyn Database, key: CalleeKey<'db>) -> DeferredDrop<StagesResult> {
     let forms = MiddleQueries { db };
-    pipeline::lower(&forms, &forms, asked.callee(db), &mut RuleCoverage::default()).into()
+    pipeline::lower(&forms, &forms, key.callee(db), &mut RuleCoverage::default()).into()
 }
 
-fn recursive_stages<'db>(db: &'db dyn Database, _: Id, asked: CalleeKey<'db>) -> DeferredDrop<StagesResult> {
-    Err(pipeline::recursion_error(asked.callee(db))).into()
+fn recursive_stages<'db>(db: &'db dyn Database, _: Id, key: CalleeKey<'db>) -> DeferredDrop<StagesResult> {
+    Err(pipeline::recursion_error(key.callee(db))).into()
 }
 
 /// Returns the reason why it lacks a form, if it does. Beside Tensor SSA, a caller asks for nothing
 /// else.
 #[salsa::tracked(cycle_result = recursive_missing_form)]
-pub(super) fn missing_form_reason<'db>(db: &'db dyn Database, asked: CalleeKey<'db>) -> Option<Box<NoCoreForm>> {
-    stages(db, asked).as_ref().err().cloned()
+pub(super) fn missing_form_reason<'db>(db: &'db dyn Database, key: CalleeKey<'db>) -> Option<Box<NoCoreForm>> {
+    stages(db, key).as_ref().err().cloned()
 }
 
-fn recursive_missing_form<'db>(db: &'db dyn Database, _: Id, asked: CalleeKey<'db>) -> Option<Box<NoCoreForm>> {
-    Some(pipeline::recursion_error(asked.callee(db)))
+fn recursive_missing_form<'db>(db: &'db dyn Database, _: Id, key: CalleeKey<'db>) -> Option<Box<NoCoreForm>> {
+    Some(pipeline::recursion_error(key.callee(db)))
 }
 
 /// Returns Tensor SSA, also of derivatives, with the origins of its statements. An edit that only
 /// moves text changes the origins of a definition, but not its [`ssa`].
 #[salsa::tracked(cycle_result = no_ssa_with_origins)]
-pub(super) fn traced<'db>(db: &'db dyn Database, asked: CalleeKey<'db>) -> DeferredDrop<Option<SsaWithOrigins>> {
+pub(super) fn traced<'db>(db: &'db dyn Database, key: CalleeKey<'db>) -> DeferredDrop<Option<SsaWithOrigins>> {
     let forms = MiddleQueries { db };
-    pipeline::derive_with_origins(&forms, &forms, asked.callee(db), &mut RuleCoverage::default()).into()
+    pipeline::derive_with_origins(&forms, &forms, key.callee(db), &mut RuleCoverage::default()).into()
 }
 
 fn no_ssa_with_origins<'db>(_: &'db dyn Database, _: Id, _: CalleeKey<'db>) -> DeferredDrop<Option<SsaWithOrigins>> {
@@ -71,8 +71,8 @@ fn no_ssa_with_origins<'db>(_: &'db dyn Database, _: Id, _: CalleeKey<'db>) -> D
 
 /// Returns Tensor SSA alone, on which callers and derivatives depend.
 #[salsa::tracked(cycle_result = no_ssa_on_cycle)]
-pub(super) fn ssa<'db>(db: &'db dyn Database, asked: CalleeKey<'db>) -> DeferredDrop<Option<Arc<SsaFunction>>> {
-    traced(db, asked).as_ref().map(|traced| Arc::clone(&traced.ssa)).into()
+pub(super) fn ssa<'db>(db: &'db dyn Database, key: CalleeKey<'db>) -> DeferredDrop<Option<Arc<SsaFunction>>> {
+    traced(db, key).as_ref().map(|traced| Arc::clone(&traced.ssa)).into()
 }
 
 fn no_ssa_on_cycle<'db>(_: &'db dyn Database, _: Id, _: CalleeKey<'db>) -> DeferredDrop<Option<Arc<SsaFunction>>> {
@@ -81,12 +81,12 @@ fn no_ssa_on_cycle<'db>(_: &'db dyn Database, _: Id, _: CalleeKey<'db>) -> Defer
 
 /// Returns the cost of Tensor SSA, with the costs of its callees.
 #[salsa::tracked(cycle_result = no_cost_on_cycle)]
-pub(super) fn cost<'db>(db: &'db dyn Database, asked: CalleeKey<'db>) -> DeferredDrop<Option<Arc<CostFormulas>>> {
+pub(super) fn cost<'db>(db: &'db dyn Database, key: CalleeKey<'db>) -> DeferredDrop<Option<Arc<CostFormulas>>> {
     let of = |callee: &Arc<FunctionKey>| {
-        let asked = CalleeKey::new(db, Arc::clone(callee));
-        Some((ssa(db, asked).value()?, cost(db, asked).value()?))
+        let callee_key = CalleeKey::new(db, Arc::clone(callee));
+        Some((ssa(db, callee_key).value()?, cost(db, callee_key).value()?))
     };
-    ssa(db, asked).as_ref().map(|ssa| Arc::new(lang_middle::cost::cost(ssa, &of))).into()
+    ssa(db, key).as_ref().map(|ssa| Arc::new(lang_middle::cost::cost(ssa, &of))).into()
 }
 
 fn no_cost_on_cycle<'db>(_: &'db dyn Database, _: Id, _: CalleeKey<'db>) -> DeferredDrop<Option<Arc<CostFormulas>>> {
@@ -95,10 +95,10 @@ fn no_cost_on_cycle<'db>(_: &'db dyn Database, _: Id, _: CalleeKey<'db>) -> Defe
 
 /// Returns the bound of a derivative's cost by that of its function.
 #[salsa::tracked(cycle_result = no_bound_on_cycle)]
-pub(super) fn bound<'db>(db: &'db dyn Database, asked: CalleeKey<'db>) -> DeferredDrop<Option<Arc<CostRatio>>> {
+pub(super) fn bound<'db>(db: &'db dyn Database, key: CalleeKey<'db>) -> DeferredDrop<Option<Arc<CostRatio>>> {
     let bound = || {
-        let primal = cost(db, CalleeKey::new(db, Arc::new(asked.callee(db).primal()?))).as_deref()?;
-        Some(Arc::new(lang_middle::cost::certify_ratio(primal, cost(db, asked).as_deref()?)))
+        let primal = cost(db, CalleeKey::new(db, Arc::new(key.callee(db).primal()?))).as_deref()?;
+        Some(Arc::new(lang_middle::cost::certify_ratio(primal, cost(db, key).as_deref()?)))
     };
     bound().into()
 }
@@ -112,16 +112,16 @@ pub(super) fn prepare_cost(db: &dyn Database, callee: &Arc<FunctionKey>) {
     let mut open = vec![(Arc::clone(callee), false)];
     let mut seen = std::collections::HashSet::new();
     while let Some((callee, after)) = open.pop() {
-        let asked = CalleeKey::new(db, Arc::clone(&callee));
+        let key = CalleeKey::new(db, Arc::clone(&callee));
         if after {
-            let _ = cost(db, asked);
+            let _ = cost(db, key);
             continue;
         }
         if !seen.insert(Arc::clone(&callee)) {
             continue;
         }
         prepare(db, &callee);
-        let Some(ssa) = ssa(db, asked).value() else { continue };
+        let Some(ssa) = ssa(db, key).value() else { continue };
         open.push((callee, true));
         ssa.for_each_callee(&mut |called| open.push((Arc::clone(called), false)));
     }
@@ -134,9 +134,9 @@ pub(super) fn prepare(db: &dyn Database, callee: &FunctionKey) {
     let mut open = vec![(plain(callee), false)];
     let mut seen = std::collections::HashSet::new();
     while let Some((callee, after)) = open.pop() {
-        let asked = CalleeKey::new(db, Arc::new(callee.clone()));
+        let key = CalleeKey::new(db, Arc::new(callee.clone()));
         if after {
-            let _ = stages(db, asked);
+            let _ = stages(db, key);
             continue;
         }
         if !seen.insert(callee.clone()) {
@@ -148,7 +148,7 @@ pub(super) fn prepare(db: &dyn Database, callee: &FunctionKey) {
             rules.chain([item]).for_each(|item| cycles::item_types_ready(db, item));
         }
         open.push((callee, true));
-        if let Ok(function) = core(db, asked) {
+        if let Ok(function) = core(db, key) {
             open.extend(pipeline::collect_calls(function).iter().map(|(called, _)| (plain(called), false)));
         }
     }

@@ -74,8 +74,8 @@ impl<'db> OverlayProgram<'db> {
     }
 
     /// Returns the cost of Tensor SSA of this program, if these facts hold.
-    pub(super) fn cost_where(&self, ssa: &SsaFunction, given: &[Pred]) -> Arc<CostFormulas> {
-        Arc::new(cost::cost_assuming(ssa, given, &|c| self.cost_to_depth(c, MAX_CALL_DEPTH)))
+    pub(super) fn cost_where(&self, ssa: &SsaFunction, assumptions: &[Pred]) -> Arc<CostFormulas> {
+        Arc::new(cost::cost_assuming(ssa, assumptions, &|c| self.cost_to_depth(c, MAX_CALL_DEPTH)))
     }
 
     fn cost_to_depth(&self, callee: &Arc<FunctionKey>, deep: u32) -> Option<(Arc<SsaFunction>, Arc<CostFormulas>)> {
@@ -113,9 +113,9 @@ impl CalleeForms for OverlayProgram<'_> {
         if let Some(known) = self.core.borrow().get(callee) {
             return known.clone();
         }
-        let made = pipeline::core_form(self, self, callee);
-        self.core.borrow_mut().insert(Arc::clone(callee), made.clone());
-        made
+        let core_form = pipeline::core_form(self, self, callee);
+        self.core.borrow_mut().insert(Arc::clone(callee), core_form.clone());
+        core_form
     }
 
     fn stages(&self, callee: &Arc<FunctionKey>) -> StagesResult {
@@ -127,9 +127,9 @@ impl CalleeForms for OverlayProgram<'_> {
         }
         // A recursive request finds this result.
         self.stages.borrow_mut().insert(Arc::clone(callee), Err(pipeline::recursion_error(callee)));
-        let made = pipeline::lower(self, self, callee, &mut RuleCoverage::default());
-        self.stages.borrow_mut().insert(Arc::clone(callee), made.clone());
-        made
+        let lowered = pipeline::lower(self, self, callee, &mut RuleCoverage::default());
+        self.stages.borrow_mut().insert(Arc::clone(callee), lowered.clone());
+        lowered
     }
 
     fn has_stages(&self, callee: &Arc<FunctionKey>) -> Result<(), Box<NoCoreForm>> {
@@ -143,10 +143,10 @@ impl CalleeForms for OverlayProgram<'_> {
         if let Some(known) = self.ssa.borrow().get(callee) {
             return known.clone();
         }
-        let made =
+        let derived =
             pipeline::derive_with_origins(self, self, callee, &mut RuleCoverage::default()).map(|traced| traced.ssa);
-        self.ssa.borrow_mut().insert(Arc::clone(callee), made.clone());
-        made
+        self.ssa.borrow_mut().insert(Arc::clone(callee), derived.clone());
+        derived
     }
 
     fn inlines_eagerly(&self) -> bool {

@@ -192,8 +192,8 @@ pub(super) fn build_sum_at_part(
             if name.is_some() { TypedExpr::Record((0..).zip(all).collect()) } else { TypedExpr::Tuple(all) }
         }
     };
-    let made = body.nodes.alloc(TypedNode { kind, ty: ty.clone(), span });
-    let kind = TypedExpr::Let(vec![(TypedPattern::Bind(whole), value)], made);
+    let sum_node = body.nodes.alloc(TypedNode { kind, ty: ty.clone(), span });
+    let kind = TypedExpr::Let(vec![(TypedPattern::Bind(whole), value)], sum_node);
     Some(body.nodes.alloc(TypedNode { kind, ty, span }))
 }
 

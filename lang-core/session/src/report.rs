@@ -186,9 +186,9 @@ fn duplicate_definitions(db: &dyn Database, module: &ModuleInput) -> Vec<Diagnos
         let start = starts.get(&binding.item).copied().unwrap_or_default();
         binding_span(db, binding).shift(start)
     };
-    let report = |(first, again): &(NameBinding, NameBinding)| {
-        let description = again.namespace.describe(&again.name);
-        let mut diagnostic = Diagnostic::new(Code::E0104, place(again), format!("{description} is defined twice"));
+    let report = |(first, second): &(NameBinding, NameBinding)| {
+        let description = second.namespace.describe(&second.name);
+        let mut diagnostic = Diagnostic::new(Code::E0104, place(second), format!("{description} is defined twice"));
         let module = Some(file.module(db).clone());
         diagnostic.related.push(RelatedLabel { span: place(first), message: "first defined here".to_owned(), module });
         diagnostic

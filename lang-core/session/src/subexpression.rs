@@ -107,7 +107,7 @@ pub(super) type EntriesOfCases = Result<Vec<Entries>, NotShownReason>;
 fn entries_of_real_parts<'db>(
     db: &'db dyn Database,
     inner: SubexpressionKey<'db>,
-    told: &dyn Fn(RealPartKey<'db>) -> &'db EntriesOfCases,
+    part_entries: &dyn Fn(RealPartKey<'db>) -> &'db EntriesOfCases,
 ) -> Vec<Result<Entries, NotShownReason>> {
     let node = inner.node(db);
     let body = MiddleQueries { db }.body(inner.def(db)).filter(|body| node.index() < body.nodes.len());
@@ -115,11 +115,11 @@ fn entries_of_real_parts<'db>(
     if all.len() > MAX_REAL_PARTS {
         return vec![Err(NotShownReason::TooManyParts)];
     }
-    let told = |leaf: RealPart| match told(RealPartKey::new(db, inner, leaf)) {
+    let leaf_entries = |leaf: RealPart| match part_entries(RealPartKey::new(db, inner, leaf)) {
         Ok(all) => all.iter().cloned().map(Ok).collect(),
         Err(why) => vec![Err(why.clone())],
     };
-    all.into_iter().flat_map(told).collect()
+    all.into_iter().flat_map(leaf_entries).collect()
 }
 
 /// Returns the cost of one evaluation.
@@ -256,10 +256,10 @@ impl UnboundFunction {
                         EnclosingLets::Functions => is_function(body, pat),
                         EnclosingLets::None => false,
                     };
-                    let (kept, given): (Vec<_>, Vec<_>) = binds.into_iter().partition(|(pat, _)| is_kept(pat));
+                    let (kept, removed_binds): (Vec<_>, Vec<_>) = binds.into_iter().partition(|(pat, _)| is_kept(pat));
                     self.prepend_lets(body, kept);
                     let mut bound = Vec::new();
-                    given.iter().for_each(|(pat, _)| pat.for_each_local(&mut |l| bound.push(l)));
+                    removed_binds.iter().for_each(|(pat, _)| pat.for_each_local(&mut |l| bound.push(l)));
                     self.params.extend(bound.into_iter().filter(|l| self.unbound_locals.contains(l)));
                 }
                 EnclosingConstruct::Index(index) => {
@@ -451,10 +451,10 @@ impl<'db> SubexpressionFunction<'db> {
         let mut outer = enclosing_constructs(&body, node).ok_or(NotShownReason::NotReal)?;
         let mut body = (*body).clone();
         let mut names = (variables_in_scope(&body, &outer), rename_shadowed_variables(&mut body, &outer));
-        let again = outer
+        let innermost_body = outer
             .iter()
             .rposition(|step| matches!(step, EnclosingConstruct::CountedBody(_) | EnclosingConstruct::DynamicBody(_)));
-        let inner = outer.split_off(again.map_or(0, |k| k + 1));
+        let inner = outer.split_off(innermost_body.map_or(0, |k| k + 1));
         let mut indices: Vec<TypedIndexVar> = Vec::new();
         let (mut extents, mut begins): (Vec<Poly>, Vec<Poly>) = (Vec::new(), Vec::new());
         for step in inner {
@@ -548,7 +548,7 @@ impl<'db> SubexpressionFunction<'db> {
         };
         let view = ProgramView::new(db);
         let mut cases = entries(&self.overlay, &self.overlay, &view, &self.callee, entry, around)?;
-        for told in &mut cases {
+        for case_entries in &mut cases {
             let at: Vec<String> = match entry {
                 ShownDerivative::Value(_) | ShownDerivative::Gradient { .. } => Vec::new(),
                 ShownDerivative::Partials => {
@@ -557,13 +557,15 @@ impl<'db> SubexpressionFunction<'db> {
                 }
                 // The indices around come first.
                 ShownDerivative::Cotangent { .. } => {
-                    let own = |told: &DerivativeEntry| told.indices.get(first..).map(<[String]>::to_vec);
-                    told.entries.first().and_then(own).unwrap_or_default()
+                    let own = |derivative_entry: &DerivativeEntry| {
+                        derivative_entry.indices.get(first..).map(<[String]>::to_vec)
+                    };
+                    case_entries.entries.first().and_then(own).unwrap_or_default()
                 }
             };
-            told.expression_part = self.real_part.path_text(&at);
-            told.renamed_variables =
-                self.renamed_variables.iter().filter(|(own, _)| told.mentions_name(own)).cloned().collect();
+            case_entries.expression_part = self.real_part.path_text(&at);
+            case_entries.renamed_variables =
+                self.renamed_variables.iter().filter(|(own, _)| case_entries.mentions_name(own)).cloned().collect();
         }
         Ok(cases)
     }

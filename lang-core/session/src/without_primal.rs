@@ -28,15 +28,15 @@ pub(super) struct DerivativeWithoutPrimal {
 #[salsa::tracked]
 pub(super) fn without_primal<'db>(
     db: &'db dyn Database,
-    asked: CalleeKey<'db>,
+    key: CalleeKey<'db>,
 ) -> DeferredDrop<Option<DerivativeWithoutPrimal>> {
-    remove_primal_outputs(db, asked).into()
+    remove_primal_outputs(db, key).into()
 }
 
-fn remove_primal_outputs<'db>(db: &'db dyn Database, asked: CalleeKey<'db>) -> Option<DerivativeWithoutPrimal> {
-    let primal = CalleeKey::new(db, Arc::new(asked.callee(db).primal()?));
+fn remove_primal_outputs<'db>(db: &'db dyn Database, key: CalleeKey<'db>) -> Option<DerivativeWithoutPrimal> {
+    let primal = CalleeKey::new(db, Arc::new(key.callee(db).primal()?));
     let value = middle_queries::ssa(db, primal).as_ref()?.outputs.len();
-    let whole = middle_queries::ssa(db, asked).as_ref()?;
+    let whole = middle_queries::ssa(db, key).as_ref()?;
     let mut ssa = (**whole).clone();
     ssa.outputs.drain(..value.min(whole.outputs.len()));
     let mut of = vec![StmtId(0); whole.stmts.len()];
@@ -54,23 +54,23 @@ fn remove_primal_outputs<'db>(db: &'db dyn Database, asked: CalleeKey<'db>) -> O
 #[salsa::tracked(cycle_result = no_cost_on_cycle)]
 pub(super) fn cost_without_primal<'db>(
     db: &'db dyn Database,
-    asked: CalleeKey<'db>,
+    key: CalleeKey<'db>,
 ) -> DeferredDrop<Option<Arc<CostFormulas>>> {
-    compute_cost_without_primal(db, asked).into()
+    compute_cost_without_primal(db, key).into()
 }
 
-fn compute_cost_without_primal<'db>(db: &'db dyn Database, asked: CalleeKey<'db>) -> Option<Arc<CostFormulas>> {
-    let DerivativeWithoutPrimal { ssa, .. } = without_primal(db, asked).as_ref()?;
+fn compute_cost_without_primal<'db>(db: &'db dyn Database, key: CalleeKey<'db>) -> Option<Arc<CostFormulas>> {
+    let DerivativeWithoutPrimal { ssa, .. } = without_primal(db, key).as_ref()?;
     let mut valued = HashSet::new();
     collect_calls_for_primal(db, ssa, &mut valued);
     let of = |callee: &Arc<FunctionKey>| {
-        let asked = CalleeKey::new(db, Arc::clone(callee));
+        let callee_key = CalleeKey::new(db, Arc::clone(callee));
         if !valued.contains(callee)
-            && let Some(alone) = without_primal(db, asked).as_ref()
+            && let Some(alone) = without_primal(db, callee_key).as_ref()
         {
-            return Some((Arc::clone(&alone.ssa), cost_without_primal(db, asked).value()?));
+            return Some((Arc::clone(&alone.ssa), cost_without_primal(db, callee_key).value()?));
         }
-        Some((middle_queries::ssa(db, asked).value()?, middle_queries::cost(db, asked).value()?))
+        Some((middle_queries::ssa(db, callee_key).value()?, middle_queries::cost(db, callee_key).value()?))
     };
     Some(Arc::new(lang_middle::cost::cost(ssa, &of)))
 }
@@ -104,12 +104,12 @@ fn is_primal_part(db: &dyn Database, callee: &Arc<FunctionKey>, part: u32) -> bo
 #[salsa::tracked]
 pub(super) fn bound_without_primal<'db>(
     db: &'db dyn Database,
-    asked: CalleeKey<'db>,
+    key: CalleeKey<'db>,
 ) -> DeferredDrop<Option<Arc<CostRatio>>> {
     let bound = || {
-        let primal = CalleeKey::new(db, Arc::new(asked.callee(db).primal()?));
+        let primal = CalleeKey::new(db, Arc::new(key.callee(db).primal()?));
         let primal = middle_queries::cost(db, primal).as_deref()?;
-        Some(Arc::new(lang_middle::cost::certify_ratio(primal, cost_without_primal(db, asked).as_deref()?)))
+        Some(Arc::new(lang_middle::cost::certify_ratio(primal, cost_without_primal(db, key).as_deref()?)))
     };
     bound().into()
 }

@@ -61,10 +61,10 @@ impl BodyWriter<'_> {
         for callee in calls.collect::<Vec<Arc<FunctionKey>>>() {
             self.used_names.mark_used(&callee.def.name);
             if !self.callee_derivatives.iter().any(|(known, _)| *known == callee)
-                && let Some(made) = self.printed_derivative_of(&callee)
+                && let Some(printed) = self.printed_derivative_of(&callee)
             {
-                self.used_names.mark_used(&made.name);
-                self.callee_derivatives.push((callee, made));
+                self.used_names.mark_used(&printed.name);
+                self.callee_derivatives.push((callee, printed));
             }
         }
     }
@@ -87,7 +87,7 @@ impl BodyWriter<'_> {
         }
         let shown = callee_at_f64(self.request.bodies, &callee.def)?;
         let whole = derivative_ssa(self.request.module, &shown, which).ok()??;
-        let own = self.callee_derivatives.iter().any(|(_, made)| *made.name == name);
+        let own = self.callee_derivatives.iter().any(|(_, printed)| *printed.name == name);
         let free = own || !self.used_names.contains(&name);
         (whole.callee == *callee && free).then(|| printed_callee(self.request, &callee.def, which))?
     }
@@ -95,8 +95,8 @@ impl BodyWriter<'_> {
     /// Returns the derivatives that must be printed before this one.
     pub(super) fn prerequisites(&self) -> Vec<PrintedDerivative> {
         let mut before: Vec<PrintedDerivative> = Vec::new();
-        for (_, made) in &self.callee_derivatives {
-            for one in made.prerequisites.iter().chain([&**made]) {
+        for (_, printed) in &self.callee_derivatives {
+            for one in printed.prerequisites.iter().chain([&**printed]) {
                 if !before.iter().any(|known| known.name == one.name) {
                     before.push(PrintedDerivative { prerequisites: Vec::new(), ..one.clone() });
                 }
@@ -176,11 +176,11 @@ impl BodyWriter<'_> {
             }
         };
         let params: Vec<CoreType> = primal.params.iter().map(|p| p.1.clone()).collect();
-        let made = self
+        let derivative_name = self
             .callee_derivatives
             .iter()
             .find(|(callee, _)| *callee == call.callee)
-            .map(|(_, made)| made.name.clone());
+            .map(|(_, printed)| printed.name.clone());
         let batch = call.batch.clone();
         let pred = call.pred.clone();
         let is_adjoint = matches!(called.derivation, Some(DerivativeKind::Adjoint { .. }));
@@ -191,14 +191,17 @@ impl BodyWriter<'_> {
                 .zip(&own)
                 .map(|(ty, parts)| this.print_value(ty, &mut Vec::new(), &mut at, parts, "-", false))
                 .collect();
-            let given: Vec<String> = beside
+            let additional_args: Vec<String> = beside
                 .iter()
                 .map(|(ty, parts)| this.print_value(ty, &mut Vec::new(), &mut at, parts, "-", false))
                 .collect();
             let text = if called.derivation.is_none() {
                 format!("{name}({})", args.join(", "))
-            } else if let Some(made) = &made {
-                format!("{made}({})", args.iter().chain(&given).cloned().collect::<Vec<String>>().join(", "))
+            } else if let Some(printed_name) = &derivative_name {
+                format!(
+                    "{printed_name}({})",
+                    args.iter().chain(&additional_args).cloned().collect::<Vec<String>>().join(", ")
+                )
             } else {
                 let pick = |items: &[String]| {
                     let items: Vec<String> = called.varying.iter().filter_map(|k| items.get(*k).cloned()).collect();
@@ -209,8 +212,12 @@ impl BodyWriter<'_> {
                 } else {
                     this.print_partial_application(&name, &args, &called.varying)
                 };
-                let given = if given.len() == 1 { given.join("") } else { format!("({})", given.join(", ")) };
-                format!("{}({function})({}, {given})", if is_adjoint { "vjp" } else { "jvp" }, pick(&args))
+                let additional_text = if additional_args.len() == 1 {
+                    additional_args.join("")
+                } else {
+                    format!("({})", additional_args.join(", "))
+                };
+                format!("{}({function})({}, {additional_text})", if is_adjoint { "vjp" } else { "jvp" }, pick(&args))
             };
             if pred.is_true() { text } else { format!("[{}] * {text}", this.print_predicate(&pred).0) }
         });

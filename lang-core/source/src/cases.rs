@@ -45,11 +45,11 @@ pub(super) struct ConstructorCase(Vec<(ParameterRef, NamedPattern)>);
 /// Returns at most `most` cases for the parameters that are taken apart. Names in a pattern avoid
 /// the other names that the reader sees.
 pub(super) fn constructor_cases(
-    asked: &PrintRequest<'_>,
+    request: &PrintRequest<'_>,
     head: &DerivativeSignature,
     ssa: &SsaFunction,
     lines: &[StatementLine],
-    given: &ArgumentNames,
+    argument_names: &ArgumentNames,
     (seen, most): (&[ScopeVariable], usize),
 ) -> Vec<ConstructorCase> {
     let read = read_inputs(ssa, lines);
@@ -57,19 +57,19 @@ pub(super) fn constructor_cases(
     let results: HashSet<usize> = ssa.outputs.iter().filter_map(|(_, v)| input_number(ssa, *v)).collect();
     let reads = |of: ParameterRef| {
         let is_read = |k: &usize| read.contains(k) || matches!(of, ParameterRef::Additional(_)) && results.contains(k);
-        (0..ssa.inputs.len()).any(|k| is_read(&k) && parameter_of_input(asked, head, &ssa.inputs, k) == Some(of))
+        (0..ssa.inputs.len()).any(|k| is_read(&k) && parameter_of_input(request, head, &ssa.inputs, k) == Some(of))
     };
-    let mut apart: Vec<(ParameterRef, Option<usize>)> = Vec::new();
+    let mut split_parameters: Vec<(ParameterRef, Option<usize>)> = Vec::new();
     for (k, param) in head.primal_parameters.iter().enumerate() {
         let beside = head.additional_parameters.iter().position(|b| b.0 == Some(k));
-        let made = asked.mode == DerivativeMode::Adjoint && head.results.iter().any(|r| r.0 == Some(k));
+        let is_result = request.mode == DerivativeMode::Adjoint && head.results.iter().any(|r| r.0 == Some(k));
         let refutable = constructor_patterns(&param.value.ty, MAX_BODIES).is_some_and(|w| w.len() > 1);
         let beside = beside.filter(|b| reads(ParameterRef::Additional(*b)));
-        let wanted = reads(ParameterRef::Own(k)) || made || beside.is_some() && refutable;
+        let wanted = reads(ParameterRef::Own(k)) || is_result || beside.is_some() && refutable;
         if contains_sum_type(&param.value.ty) {
             match (wanted, beside) {
-                (true, beside) => apart.push((ParameterRef::Own(k), beside)),
-                (false, Some(b)) => apart.push((ParameterRef::Additional(b), None)),
+                (true, beside) => split_parameters.push((ParameterRef::Own(k), beside)),
+                (false, Some(b)) => split_parameters.push((ParameterRef::Additional(b), None)),
                 (false, None) => {}
             }
         }
@@ -78,10 +78,10 @@ pub(super) fn constructor_cases(
         && head.additional_parameters.get(b).is_some_and(|b| contains_sum_type(&b.1.value.ty))
         && reads(ParameterRef::Additional(b))
     {
-        apart.push((ParameterRef::Additional(b), None));
+        split_parameters.push((ParameterRef::Additional(b), None));
     }
     let mut all = vec![ConstructorCase(Vec::new())];
-    for (of, tangent) in apart {
+    for (of, tangent) in split_parameters {
         let Some(base) = parameter_value(head, of) else { continue };
         let Some(ways) = constructor_patterns(&base.ty, MAX_BODIES).filter(|w| w.len() * all.len() <= most) else {
             continue;
@@ -89,7 +89,7 @@ pub(super) fn constructor_cases(
         let mut longer = Vec::new();
         for case in &all {
             for way in &ways {
-                let mut taken = used_names(asked, head);
+                let mut taken = used_names(request, head);
                 let others = seen.iter().filter(|s| s.matched_variable.as_ref() != Some(&base.name));
                 others.for_each(|other| taken.mark_used(&other.name));
                 case.0.iter().flat_map(|(_, named)| named.bound_names()).for_each(|name| taken.mark_used(name));
@@ -103,11 +103,11 @@ pub(super) fn constructor_cases(
                 };
                 let mut parts = case.0.clone();
                 let (stem, suffix) = tangent_of(of).map_or((&base.name, ""), |own| (own, "_tan"));
-                parts.push((of, NamedPattern::new(way.clone(), stem, given, &mut taken, suffix)));
+                parts.push((of, NamedPattern::new(way.clone(), stem, argument_names, &mut taken, suffix)));
                 if let Some(b) = tangent {
                     parts.push((
                         ParameterRef::Additional(b),
-                        NamedPattern::new(way.clone(), &base.name, given, &mut taken, "_tan"),
+                        NamedPattern::new(way.clone(), &base.name, argument_names, &mut taken, "_tan"),
                     ));
                 }
                 longer.push(ConstructorCase(parts));
@@ -118,13 +118,13 @@ pub(super) fn constructor_cases(
     all
 }
 
-fn used_names(asked: &PrintRequest<'_>, head: &DerivativeSignature) -> UsedNames {
+fn used_names(request: &PrintRequest<'_>, head: &DerivativeSignature) -> UsedNames {
     let params = head
         .primal_parameters
         .iter()
         .chain(head.additional_parameters.iter().map(|b| &b.1))
         .map(|p| p.value.name.clone());
-    let sizes = asked.derivative_ssa.sizes.iter().map(|l| asked.derivative_ssa.vars.name(*l));
+    let sizes = request.derivative_ssa.sizes.iter().map(|l| request.derivative_ssa.vars.name(*l));
     UsedNames::new(params.chain(sizes))
 }
 
@@ -137,12 +137,12 @@ fn parameter_value(head: &DerivativeSignature, of: ParameterRef) -> Option<&Name
 
 /// Returns the parameter that an input is a part of.
 fn parameter_of_input(
-    asked: &PrintRequest<'_>,
+    request: &PrintRequest<'_>,
     head: &DerivativeSignature,
     inputs: &[FunctionInput],
     k: usize,
 ) -> Option<ParameterRef> {
-    let (base, _) = asked.input_location(head, inputs, k).ok()?;
+    let (base, _) = request.input_location(head, inputs, k).ok()?;
     let own = head.primal_parameters.iter().position(|p| p.value.name == base.name).map(ParameterRef::Own);
     own.or_else(|| {
         head.additional_parameters.iter().position(|b| b.1.value.name == base.name).map(ParameterRef::Additional)
@@ -183,21 +183,21 @@ impl ConstructorCase {
     /// Returns the role of an input in this case.
     pub(super) fn input_role(
         &self,
-        asked: &PrintRequest<'_>,
+        request: &PrintRequest<'_>,
         head: &DerivativeSignature,
         inputs: &[FunctionInput],
         k: usize,
     ) -> Option<LeafRole> {
-        let of = parameter_of_input(asked, head, inputs, k)?;
+        let of = parameter_of_input(request, head, inputs, k)?;
         let (_, named) = self.0.iter().find(|(o, _)| *o == of)?;
-        let (_, path) = asked.input_location(head, inputs, k).ok()?;
+        let (_, path) = request.input_location(head, inputs, k).ok()?;
         Some(named.leaf_role(&path))
     }
 
     /// Substitutes the facts of this case in lines and checks.
     pub(super) fn substitute_case(
         &self,
-        asked: &PrintRequest<'_>,
+        request: &PrintRequest<'_>,
         head: &DerivativeSignature,
         ssa: &mut SsaFunction,
         lines: &mut [StatementLine],
@@ -210,7 +210,7 @@ impl ConstructorCase {
             let fact = match &line.kind {
                 LineKind::Input => {
                     let Some(Rhs::Input(input)) = stmt.map(|s| &s.rhs) else { continue };
-                    match self.input_role(asked, head, &ssa.inputs, *input as usize) {
+                    match self.input_role(request, head, &ssa.inputs, *input as usize) {
                         Some(LeafRole::Tag(of)) => {
                             ElementFact::Constant(Constant::Int(i64::try_from(of).unwrap_or(i64::MAX)))
                         }
@@ -275,17 +275,17 @@ impl ConstructorCase {
     }
 
     /// Returns the condition under which the result has the constructors of its cotangent, or
-    /// `None` if that is impossible. `told` holds the tags of the result, by path.
+    /// `None` if that is impossible. `result_tags` holds the tags of the result, by path.
     pub(super) fn result_condition(
         &self,
         head: &DerivativeSignature,
-        told: &[(TypeLeaf, StmtId)],
+        result_tags: &[(TypeLeaf, StmtId)],
         lines: &[StatementLine],
     ) -> Option<Pred> {
         let beside = |of: &ParameterRef| matches!(of, ParameterRef::Additional(b) if head.additional_parameters.get(*b).is_some_and(|b| b.0.is_none()));
         let Some((_, named)) = self.0.iter().find(|(of, _)| beside(of)) else { return Some(Pred::truth()) };
         let mut all = Pred::truth();
-        for (leaf, v) in told {
+        for (leaf, v) in result_tags {
             let LeafRole::Tag(k) = named.leaf_role(&leaf.path) else { continue };
             // The tag in the result of a call is read from there.
             let e = lines
@@ -320,14 +320,14 @@ impl ConstructorCase {
     /// far as they are used. `None` if a constructor has no name in this module.
     pub(super) fn destructure_parameters(
         &self,
-        asked: &PrintRequest<'_>,
+        request: &PrintRequest<'_>,
         head: &DerivativeSignature,
         used: &HashSet<String>,
         refutable: &[ParameterRef],
     ) -> Option<(Vec<String>, Vec<String>)> {
         let mut missing = false;
         let mut spelled = |sum: &SumType, k: usize| {
-            let text = asked.constructor_spelling(sum, k);
+            let text = request.constructor_spelling(sum, k);
             missing |= text.is_none();
             text.unwrap_or_default()
         };
@@ -347,12 +347,12 @@ impl ConstructorCase {
     /// for [`Self::destructure_parameters`].
     pub(super) fn constructor_conditions(
         &self,
-        asked: &PrintRequest<'_>,
+        request: &PrintRequest<'_>,
         head: &DerivativeSignature,
         used: &HashSet<String>,
         refutable: &[ParameterRef],
     ) -> Option<Vec<String>> {
-        let (patterns, _) = self.destructure_parameters(asked, head, used, refutable)?;
+        let (patterns, _) = self.destructure_parameters(request, head, used, refutable)?;
         let of = self.in_parameter_order().map(|(of, _)| of).filter(|of| refutable.contains(of));
         let one =
             |(of, pattern): (&ParameterRef, String)| Some(format!("{} is {pattern}", parameter_value(head, *of)?.name));
@@ -380,10 +380,10 @@ impl ConstructorCase {
     /// Returns for each parameter that is taken apart the text that rebuilds it, and its name.
     pub(super) fn rebuilt_parameters(
         &self,
-        asked: &PrintRequest<'_>,
+        request: &PrintRequest<'_>,
         head: &DerivativeSignature,
     ) -> Vec<(String, Name)> {
-        let mut spelled = |sum: &SumType, k: usize| asked.constructor_spelling(sum, k).unwrap_or_default();
+        let mut spelled = |sum: &SumType, k: usize| request.constructor_spelling(sum, k).unwrap_or_default();
         let whole = |(of, named): &(ParameterRef, NamedPattern)| {
             let name = parameter_value(head, *of)?.name.clone();
             named.bound_names().next().map(|_| (named.print_used(&|_| true, &mut spelled), name))
@@ -425,7 +425,7 @@ pub(super) fn refutable_parameters(head: &DerivativeSignature, cases: &[Construc
 
 /// Joins the bodies of all cases into a `match`. A single case needs none.
 pub(super) fn match_over_cases(
-    asked: &PrintRequest<'_>,
+    request: &PrintRequest<'_>,
     head: &DerivativeSignature,
     cases: &[ConstructorCase],
     bodies: &[Option<PrintedBody>],
@@ -444,13 +444,13 @@ pub(super) fn match_over_cases(
     for (case, body) in cases.iter().zip(bodies) {
         let PrintedBody { lets, let_statements: own, value, prerequisites: called } = body.as_ref().unwrap_or(&never);
         all_named.extend(own.iter().cloned());
-        for made in called {
-            if !before.contains(made) {
-                before.push(made.clone());
+        for prerequisite in called {
+            if !before.contains(prerequisite) {
+                before.push(prerequisite.clone());
             }
         }
         let used: HashSet<String> = lets.iter().chain([value]).flat_map(|text| names_in_text(text)).collect();
-        let (patterns, first) = case.destructure_parameters(asked, head, &used, &refutable)?;
+        let (patterns, first) = case.destructure_parameters(request, head, &used, &refutable)?;
         let lets: Vec<String> = first.into_iter().chain(lets.iter().cloned()).collect();
         if cases.len() == 1 {
             only = Some(PrintedBody {

@@ -146,7 +146,7 @@ pub(super) fn as_constant(e: &SourceExpr, of: Scalar) -> Option<Constant> {
 fn fold_operation(op: ScalarOp, args: Vec<SourceExpr>) -> SourceExpr {
     let known = |e: &SourceExpr| if let SourceExpr::Constant(c) = e { Some(*c) } else { None };
     let constants: Option<Vec<Constant>> = args.iter().map(known).collect();
-    let made = match (op, constants.as_deref()) {
+    let folded = match (op, constants.as_deref()) {
         (ScalarOp::Binary(op), Some([Constant::Int(a), Constant::Int(b)])) => {
             let holds = match op {
                 BinOp::Eq => a == b,
@@ -163,5 +163,5 @@ fn fold_operation(op: ScalarOp, args: Vec<SourceExpr>) -> SourceExpr {
         (ScalarOp::Convert(Scalar::F64), Some([Constant::Int(k)])) => Some(SourceExpr::real(convert::i64_to_f64(*k))),
         _ => None,
     };
-    made.unwrap_or(SourceExpr::Apply(op, args))
+    folded.unwrap_or(SourceExpr::Apply(op, args))
 }

@@ -59,10 +59,10 @@ pub(super) fn constructor_patterns(ty: &CoreType, most: usize) -> Option<Vec<Con
 }
 
 fn pattern_products(types: &[CoreType], most: usize) -> Option<Vec<Vec<ConstructorPattern>>> {
-    types.iter().try_fold(vec![Vec::new()], |made: Vec<Vec<ConstructorPattern>>, ty| {
+    types.iter().try_fold(vec![Vec::new()], |products: Vec<Vec<ConstructorPattern>>, ty| {
         let of = constructor_patterns(ty, most)?;
         let longer =
-            made.iter().flat_map(|items| of.iter().map(|w| items.iter().cloned().chain([w.clone()]).collect()));
+            products.iter().flat_map(|items| of.iter().map(|w| items.iter().cloned().chain([w.clone()]).collect()));
         let longer: Vec<Vec<ConstructorPattern>> = longer.collect();
         (longer.len() <= most).then_some(longer)
     })
@@ -89,12 +89,12 @@ impl NamedPattern {
     pub(super) fn new(
         way: ConstructorPattern,
         name: &str,
-        given: &ArgumentNames,
+        argument_names: &ArgumentNames,
         taken: &mut UsedNames,
         suffix: &str,
     ) -> Self {
         let mut names = Vec::new();
-        given.name_opaque_parts(&way, name, &mut Vec::new(), &mut names);
+        argument_names.name_opaque_parts(&way, name, &mut Vec::new(), &mut names);
         let names = names.into_iter().map(|(path, wanted)| (path, taken.fresh(&format!("{wanted}{suffix}")))).collect();
         Self { pattern: way, names }
     }
@@ -201,15 +201,19 @@ pub(super) struct ArgumentNames(HashMap<(Name, u32, usize), Vec<Option<Name>>>);
 impl ArgumentNames {
     /// Collects the names in the patterns of a body.
     pub(super) fn from_body(body: &TypedBody) -> Self {
-        let mut given = Self::default();
+        let mut argument_names = Self::default();
         for (_, node) in body.nodes.iter() {
             match &node.kind {
-                TypedExpr::Let(binds, _) => binds.iter().for_each(|(pat, of)| given.record_pattern(body, pat, *of)),
-                TypedExpr::Match(of, arms) => arms.iter().for_each(|(pat, _)| given.record_pattern(body, pat, *of)),
+                TypedExpr::Let(binds, _) => {
+                    binds.iter().for_each(|(pat, of)| argument_names.record_pattern(body, pat, *of))
+                }
+                TypedExpr::Match(of, arms) => {
+                    arms.iter().for_each(|(pat, _)| argument_names.record_pattern(body, pat, *of))
+                }
                 _ => {}
             }
         }
-        given
+        argument_names
     }
 
     /// Records the names in a pattern of the value `of`.
@@ -245,8 +249,8 @@ impl ArgumentNames {
     pub(super) fn argument_names(&self, name: &str, constructor: usize, arity: usize) -> Vec<Option<Name>> {
         let constructor = u32::try_from(constructor).unwrap_or(u32::MAX);
         let (own, suffix) = name.strip_suffix("_tan").map_or((name, ""), |own| (own, "_tan"));
-        let given = self.0.get(&(own.into(), constructor, arity)).into_iter().flatten();
-        given.map(|name| name.as_ref().map(|name| format!("{name}{suffix}").into())).collect()
+        let recorded_names = self.0.get(&(own.into(), constructor, arity)).into_iter().flatten();
+        recorded_names.map(|name| name.as_ref().map(|name| format!("{name}{suffix}").into())).collect()
     }
 
     /// Chooses a name for each value that the way does not take apart.
@@ -269,10 +273,10 @@ impl ArgumentNames {
             }
             ConstructorPattern::Constructor(_, k, args) => {
                 let constructor = u32::try_from(*k).unwrap_or(u32::MAX);
-                let given = self.argument_names(name, *k, args.len());
+                let recorded_names = self.argument_names(name, *k, args.len());
                 for (j, arg) in (0..).zip(args) {
                     path.extend([constructor + 1, j]);
-                    let own = given.get(j as usize).cloned().flatten();
+                    let own = recorded_names.get(j as usize).cloned().flatten();
                     self.name_opaque_parts(arg, &own.unwrap_or_else(|| format!("{name}{j}").into()), path, out);
                     path.truncate(path.len() - 2);
                 }

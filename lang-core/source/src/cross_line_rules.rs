@@ -1,6 +1,10 @@
-//! **Rules that need all readers of a line.** A constant by which all readers multiply moves into
-//! the line. A bracket that holds at every read is dropped. Multiples of an array are substituted
-//! into sums, and equal calls become one. These are further rules of [`super::merge`].
+//! **Cross-line simplification** of a derivative as source: further rules of [`super::merge`] that
+//! shorten its text. A line is a statement of the derivative. These rules compare it with its
+//! readers or with other lines.
+//!
+//! A constant by which all readers multiply moves into the line. A bracket that holds at every read
+//! is dropped. Multiples of an array are substituted into sums, and equal calls become one. Sums of
+//! deviations from the mean disappear.
 
 use std::mem::discriminant;
 
@@ -292,9 +296,7 @@ impl LineMerger<'_> {
     fn is_deviation_from_mean(&self, e: &SourceExpr, i: &Index) -> bool {
         match e {
             SourceExpr::Product(p) => {
-                let (own, free): (Vec<&SourceExpr>, Vec<&SourceExpr>) =
-                    p.factors.iter().partition(|e| e.mentions(&i.atom()));
-                let _ = free;
+                let own: Vec<&SourceExpr> = p.factors.iter().filter(|e| e.mentions(&i.atom())).collect();
                 matches!(own.as_slice(), [one] if self.is_deviation_from_mean(one, i))
                     && !p.divisors.iter().any(|e| e.mentions(&i.atom()))
             }
@@ -317,7 +319,8 @@ impl LineMerger<'_> {
         }
     }
 
-    /// Returns whether it is the mean of `x` over `i`: `(sum i: x[i]) / f64(n)`.
+    /// Returns whether it is the mean of `x` over `i`: `(sum j: x[j]) / f64(n)`. The terms of the
+    /// sum must not mention `i`: the mean of a row is not that of the diagonal.
     fn is_mean(&self, e: &SourceExpr, x: &SourceExpr, i: &Index) -> bool {
         let mut table = StatementFacts::default();
         let e = match e {
@@ -336,7 +339,7 @@ impl LineMerger<'_> {
         };
         let put = |p: &Poly| p.substitute(&|a| (*a == j.atom()).then(|| i.value()));
         let counted = |n: &Poly| matches!(count, SourceExpr::Apply(ScalarOp::Convert(_), args) if args == &[SourceExpr::Index(n.clone())]);
-        j.extent == i.extent && counted(&i.extent) && body.map_polys(&put) == *x
+        j.extent == i.extent && counted(&i.extent) && !body.mentions(&i.atom()) && body.map_polys(&put) == *x
     }
 
     /// Makes the results of equal calls share one call.

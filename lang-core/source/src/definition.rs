@@ -71,14 +71,14 @@ impl BodyWriter<'_> {
     ) -> Vec<String> {
         let own = |this: &Self, v: StmtId| this.lines.get(v.0 as usize).is_some_and(|l| l.enclosing_loop == within);
         let own: Vec<StmtId> = live.iter().copied().filter(|v| own(self, *v)).collect();
-        let asked = self.lines_read_by_checks(checks);
+        let checked_lines = self.lines_read_by_checks(checks);
         let mut lets = Vec::new();
-        for v in own.iter().filter(|v| asked.contains(v)) {
+        for v in own.iter().filter(|v| checked_lines.contains(v)) {
             lets.extend(self.print_let(*v, live, results, true));
         }
         lets.extend(self.print_checks(checks, live));
         for v in &own {
-            lets.extend(self.print_let(*v, live, results, asked.contains(v)));
+            lets.extend(self.print_let(*v, live, results, checked_lines.contains(v)));
         }
         lets
     }
@@ -93,7 +93,7 @@ impl BodyWriter<'_> {
     ) -> Result<PrintedBody, NoTextReason> {
         let mut lets = self.print_lets(head, ssa, live, case)?;
         let results: Vec<StmtId> = ssa.outputs.iter().map(|(_, v)| *v).collect();
-        let mut given = results.iter();
+        let mut remaining_results = results.iter();
         let mut values = Vec::new();
         for (of, ty, _) in &head.results {
             let mut parts: ValueLeaves = Vec::new();
@@ -103,7 +103,7 @@ impl BodyWriter<'_> {
                     parts.push((leaf.path, indices, SourceExpr::Constant(Constant::Int(0))));
                     continue;
                 }
-                let Some(v) = given.next() else { return Err(NoTextReason::InternalError) };
+                let Some(v) = remaining_results.next() else { return Err(NoTextReason::InternalError) };
                 parts.push((leaf.path, self.indices_of(*v), self.result_expression(*v)));
             }
             let name = of.and_then(|k| head.primal_parameters.get(k)).map(|p| p.value.name.clone()).unwrap_or_default();
@@ -125,7 +125,7 @@ impl BodyWriter<'_> {
 
 /// Joins the signature and the body. The caller must fill in `results`.
 pub(super) fn assemble_definition(
-    asked: &PrintRequest<'_>,
+    request: &PrintRequest<'_>,
     head: &DerivativeSignature,
     body: &PrintedBody,
 ) -> PrintedDerivative {
@@ -133,7 +133,7 @@ pub(super) fn assemble_definition(
     let params: Vec<(Name, String)> = params.map(|p| (p.value.name.clone(), p.type_text.clone())).collect();
     let written: Vec<String> = params.iter().map(|(name, ty)| format!("{name}: {ty}")).collect();
     let result = tuple(head.results.iter().map(|r| r.2.clone()).collect());
-    let name: Name = format!("{}{}", asked.def.name, asked.mode.suffix()).into();
+    let name: Name = format!("{}{}", request.def.name, request.mode.suffix()).into();
     let mut text = format!("def {name}({}) -> {result} =\n", written.join(", "));
     for line in &body.lets {
         text += &format!("  {line}\n");
@@ -221,21 +221,21 @@ impl BodyWriter<'_> {
         results: &[StmtId],
         checked: bool,
     ) -> Option<String> {
-        let (mut elements, mut asked) = (0_usize, 0_usize);
+        let (mut elements, mut index_reads) = (0_usize, 0_usize);
         for u in live {
             let Some(reader) = self.lines.get(u.0 as usize) else { continue };
             // A read in another loop counts twice, because the loop repeats it.
             let times = if reader.evaluating_loop(&self.facts) == line.enclosing_loop { 1 } else { 2 };
             reader.for_each_use(&mut |w, in_index| {
                 elements += if w == v && !in_index { times } else { 0 };
-                asked += if w == v && in_index { times } else { 0 };
+                index_reads += if w == v && in_index { times } else { 0 };
             });
         }
-        let given = results.iter().filter(|r| **r == v).count();
+        let result_uses = results.iter().filter(|r| **r == v).count();
         match &line.kind {
             LineKind::Input | LineKind::Loop(_) | LineKind::Carried(_) => None,
             LineKind::Element(e) => {
-                if e.is_free() || elements + asked == 0 && given <= 1 && !checked {
+                if e.is_free() || elements + index_reads == 0 && result_uses <= 1 && !checked {
                     return None;
                 }
                 let own = line.name.clone().filter(|name| self.is_program_name(name));
@@ -245,8 +245,8 @@ impl BodyWriter<'_> {
                 };
                 // A cheap line that is read once may be inlined into an index. Entries inline every
                 // line that is read once.
-                let once = own.is_none() && elements + asked + given <= 1;
-                if once && (self.reader.is_some() || asked == 1 && !checked && is_cheap(e)) {
+                let once = own.is_none() && elements + index_reads + result_uses <= 1;
+                if once && (self.reader.is_some() || index_reads == 1 && !checked && is_cheap(e)) {
                     return None;
                 }
                 let seen =
@@ -279,7 +279,7 @@ impl BodyWriter<'_> {
             }
             LineKind::Update(of) => {
                 let is_next = |u: &StmtId| matches!(self.lines.get(u.0 as usize).map(|l| &l.kind), Some(LineKind::Carried(c)) if c.next == v);
-                if elements + asked == 0 && given == 1 && live.iter().any(is_next) {
+                if elements + index_reads == 0 && result_uses == 1 && live.iter().any(is_next) {
                     return None;
                 }
                 let wanted = line.name.clone().filter(|name| !is_wildcard_name(name)).unwrap_or_else(|| "t".into());
@@ -304,8 +304,8 @@ impl BodyWriter<'_> {
     /// derivative or a part.
     pub(super) fn is_program_name(&self, name: &str) -> bool {
         let stem = ["_adj", "_tan"].iter().find_map(|suffix| name.strip_suffix(suffix)).unwrap_or(name);
-        let is = |given: &Name| {
-            stem.strip_prefix(given.as_str()).is_some_and(|rest| rest.is_empty() || rest.starts_with('_'))
+        let is = |program_name: &Name| {
+            stem.strip_prefix(program_name.as_str()).is_some_and(|rest| rest.is_empty() || rest.starts_with('_'))
         };
         !is_wildcard_name(name) && self.program_names.iter().any(is)
     }

@@ -137,11 +137,11 @@ impl PrintRequest<'_> {
     pub(super) fn result_cotangent_name(&self, carried: Option<&str>, taken: &dyn Fn(&str) -> bool) -> Name {
         // If the program has a variable `y`, the name `y_adj` belongs to it.
         let body = self.bodies.body(self.def);
-        let given = |name: &str| body.iter().any(|b| b.locals.iter().any(|l| l.name == name));
-        if let Some(own) = carried.map(|name| format!("{name}_adj")).filter(|own| !taken(own) && !given(own)) {
+        let is_local_name = |name: &str| body.iter().any(|b| b.locals.iter().any(|l| l.name == name));
+        if let Some(own) = carried.map(|name| format!("{name}_adj")).filter(|own| !taken(own) && !is_local_name(own)) {
             return own.into();
         }
-        let free = |name: &&str| !(taken(name) || *name == "y_adj" && (taken("y") || given("y")));
+        let free = |name: &&str| !(taken(name) || *name == "y_adj" && (taken("y") || is_local_name("y")));
         ["y_adj", "out_adj", "result_adj"].into_iter().find(free).unwrap_or("y_adj_").into()
     }
 

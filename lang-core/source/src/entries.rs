@@ -126,7 +126,7 @@ impl Entries {
     /// Returns whether a text of the entries contains the name.
     #[must_use]
     pub fn mentions_name(&self, name: &str) -> bool {
-        let texts = self.lets.iter().chain(self.entries.iter().flat_map(|told| [&told.variable, &told.value]));
+        let texts = self.lets.iter().chain(self.entries.iter().flat_map(|entry| [&entry.variable, &entry.value]));
         texts.flat_map(|text| names_in_text(text)).any(|word| word == name)
     }
 }
@@ -232,7 +232,7 @@ pub fn entries(
     let stages = module.stages(callee).map_err(NotShownReason::NoCoreForm)?;
     let ssa = Arc::new(ssa);
     let (def, which, shelf) = (&callee.def, DerivativeMode::Adjoint, &PrintedDerivativeCache::default());
-    let asked = PrintRequest {
+    let request = PrintRequest {
         module,
         bodies,
         names,
@@ -243,7 +243,7 @@ pub fn entries(
         stages: &stages,
         derivative_ssa: &ssa,
     };
-    lang_base::ensure_sufficient_stack(|| entries_of_cases(&asked, entry, around))
+    lang_base::ensure_sufficient_stack(|| entries_of_cases(&request, entry, around))
 }
 
 /// Returns the form whose outputs are the entries, without checks: the primal for a value, else the
@@ -343,43 +343,45 @@ fn move_sum_names(ssa: &mut SsaFunction) {
 }
 
 fn entries_of_cases(
-    asked: &PrintRequest<'_>,
+    request: &PrintRequest<'_>,
     entry: &ShownDerivative,
     around: ExpressionContext<'_>,
 ) -> Result<Vec<Entries>, NotShownReason> {
-    let mut head = entry_signature(asked, entry);
-    let mut wanted = (**asked.derivative_ssa).clone();
+    let mut head = entry_signature(request, entry);
+    let mut wanted = (**request.derivative_ssa).clone();
     match entry {
         ShownDerivative::Value(parts) => {
-            let is_told = |path: &[u32]| parts.iter().any(|part| part.matches_path(&asked.stages.ssa.result, path));
+            let is_told = |path: &[u32]| parts.iter().any(|part| part.matches_path(&request.stages.ssa.result, path));
             wanted.outputs.retain(|(leaf, _)| is_told(&leaf.path));
         }
-        _ => wanted.outputs = asked.result_leaves(&head)?,
+        _ => wanted.outputs = request.result_leaves(&head)?,
     }
     let parts = wanted.outputs.len();
     let _ = lang_middle::norm::dce::eliminate_dead_code(&mut wanted);
     named_results_to_inputs(&mut wanted, &mut head, &around.scope_variables);
-    let given = asked.bodies.body(asked.def).map(|body| ArgumentNames::from_body(&body)).unwrap_or_default();
+    let argument_names =
+        request.bodies.body(request.def).map(|body| ArgumentNames::from_body(&body)).unwrap_or_default();
     let plain = read_lines(&wanted, &mut StatementFacts::default())?;
-    let cases = constructor_cases(asked, &head, &wanted, &plain, &given, (&around.scope_variables, MAX_CASES));
+    let cases =
+        constructor_cases(request, &head, &wanted, &plain, &argument_names, (&around.scope_variables, MAX_CASES));
     let refutable = refutable_parameters(&head, &cases);
     let of = EntryRequest {
-        request: asked,
+        request,
         entry,
         head: &head,
         wanted: &wanted,
         parts,
-        given: &given,
+        argument_names: &argument_names,
         refutable: &refutable,
     };
-    let mut told = Vec::new();
+    let mut case_entries = Vec::new();
     for case in &cases {
-        told.extend(of.entries_of_case(case, &around)?);
-        if has_too_many_cases(&told) {
+        case_entries.extend(of.entries_of_case(case, &around)?);
+        if has_too_many_cases(&case_entries) {
             return Err(NotShownReason::TooManyParts);
         }
     }
-    group_equal_cases(&told)
+    group_equal_cases(&case_entries)
 }
 
 /// The request, which is answered case by case.
@@ -389,7 +391,7 @@ struct EntryRequest<'a> {
     head: &'a DerivativeSignature,
     wanted: &'a SsaFunction,
     parts: usize,
-    given: &'a ArgumentNames,
+    argument_names: &'a ArgumentNames,
     /// The parameters with several ways.
     refutable: &'a [cases::ParameterRef],
 }
@@ -401,12 +403,13 @@ impl EntryRequest<'_> {
         case: &ConstructorCase,
         around: &ExpressionContext<'_>,
     ) -> Result<Option<group_cases::CaseEntries>, NotShownReason> {
-        let Self { request: asked, entry, head, wanted, given, .. } = *self;
+        let Self { request, entry, head, wanted, argument_names, .. } = *self;
         let facts = match entry {
             ShownDerivative::Partials | ShownDerivative::Value(_) => (around.index_facts)(wanted, &[]),
             ShownDerivative::Cotangent { .. } | ShownDerivative::Gradient { .. } => Vec::new(),
         };
-        let Some((mut writer, ssa, live)) = prepare_writer(asked, head, wanted, self.parts, case, given, &facts)?
+        let Some((mut writer, ssa, live)) =
+            prepare_writer(request, head, wanted, self.parts, case, argument_names, &facts)?
         else {
             return Ok(None);
         };
@@ -428,22 +431,27 @@ impl EntryRequest<'_> {
             }
         };
         lets = merge_equal_lets(lets, &mut all);
-        lets = mentioned_lets(&lets, all.iter().flat_map(|told| [told.variable.as_str(), &told.value]));
+        lets = mentioned_lets(
+            &lets,
+            all.iter().flat_map(|derivative_entry| [derivative_entry.variable.as_str(), &derivative_entry.value]),
+        );
         if let Some(why) = writer.failure {
             return Err(why.into());
         }
-        let texts = lets.iter().chain(all.iter().flat_map(|told| [&told.variable, &told.value]));
+        let texts = lets
+            .iter()
+            .chain(all.iter().flat_map(|derivative_entry| [&derivative_entry.variable, &derivative_entry.value]));
         let mut used: HashSet<String> = texts.flat_map(|text| names_in_text(text)).collect();
         let words = |used: &HashSet<String>| {
-            case.constructor_conditions(asked, head, used, self.refutable).ok_or(NoTextReason::UnimportedName)
+            case.constructor_conditions(request, head, used, self.refutable).ok_or(NoTextReason::UnimportedName)
         };
         let (words, ways) = (words(&used)?, words(&HashSet::new())?);
         used.retain(|name| !around.scope_variables.iter().any(|seen| seen.name == **name));
         let (_, first) =
-            case.destructure_parameters(asked, head, &used, self.refutable).ok_or(NoTextReason::UnimportedName)?;
+            case.destructure_parameters(request, head, &used, self.refutable).ok_or(NoTextReason::UnimportedName)?;
         lets.splice(0..0, first);
         let has = |name: &Name| {
-            let texts = lets.iter().chain(all.iter().map(|told| &told.value));
+            let texts = lets.iter().chain(all.iter().map(|derivative_entry| &derivative_entry.value));
             texts.flat_map(|text| names_in_text(text)).any(|word| word == name.as_str())
         };
         let cotangent =
@@ -493,8 +501,8 @@ fn named_results_to_inputs(ssa: &mut SsaFunction, head: &mut DerivativeSignature
 }
 
 /// Returns the parameters, and the results whose entries are shown.
-fn entry_signature(asked: &PrintRequest<'_>, entry: &ShownDerivative) -> DerivativeSignature {
-    let ssa = &asked.stages.ssa;
+fn entry_signature(request: &PrintRequest<'_>, entry: &ShownDerivative) -> DerivativeSignature {
+    let ssa = &request.stages.ssa;
     let param = |(local, ty): &(_, _)| SignatureParameter {
         value: NamedValue { name: ssa.vars.name(*local), ty: Clone::clone(ty) },
         type_text: String::new(),
@@ -516,7 +524,7 @@ fn entry_signature(asked: &PrintRequest<'_>, entry: &ShownDerivative) -> Derivat
             let results = all.filter(|(k, _)| *k == *param as usize).map(result).collect();
             let mut beside = Vec::new();
             if !is_real_scalar(&ssa.result) {
-                let name = asked.result_cotangent_name(None, &|name| own.iter().any(|p| p.value.name == name));
+                let name = request.result_cotangent_name(None, &|name| own.iter().any(|p| p.value.name == name));
                 let base = NamedValue { name, ty: tangent_core_type(&ssa.result) };
                 beside.push((None, SignatureParameter { value: base, type_text: String::new() }));
             }
@@ -528,7 +536,7 @@ fn entry_signature(asked: &PrintRequest<'_>, entry: &ShownDerivative) -> Derivat
                 ResultOwner::Iteration(carried) if is_name(carried) => Some(carried.as_str()),
                 _ => None,
             };
-            let name = asked.result_cotangent_name(carried, &|name| own.iter().any(|p| p.value.name == name));
+            let name = request.result_cotangent_name(carried, &|name| own.iter().any(|p| p.value.name == name));
             let base = NamedValue { name, ty: tangent_core_type(&ssa.result) };
             let beside = vec![(None, SignatureParameter { value: base, type_text: String::new() })];
             DerivativeSignature { primal_parameters: own, additional_parameters: beside, results }
@@ -550,7 +558,7 @@ impl<'w> BodyWriter<'w> {
     ) -> Result<Vec<DerivativeEntry>, NoTextReason> {
         let begins = (around.index_starts)(ssa).ok_or(NoTextReason::Loop)?;
         let known: &dyn Fn(&[Poly]) -> Vec<Pred> = &|at| (around.index_facts)(ssa, at);
-        let mut given = ssa.outputs.iter().map(|(_, v)| *v);
+        let mut output_vars = ssa.outputs.iter().map(|(_, v)| *v);
         let mut all = Vec::new();
         for (of, ty, _) in &head.results {
             let (param, base) =
@@ -559,7 +567,7 @@ impl<'w> BodyWriter<'w> {
                 if is_sole_constructor_tag(ty, &leaf.path) {
                     continue;
                 }
-                let v = given.next().ok_or(NoTextReason::InternalError)?;
+                let v = output_vars.next().ok_or(NoTextReason::InternalError)?;
                 if !is_real(leaf.scalar) {
                     continue;
                 }
@@ -572,11 +580,11 @@ impl<'w> BodyWriter<'w> {
                 };
                 let around = (around.indices, begins.as_slice());
                 let hints = |this: &Self, k: usize| this.axis_name_hint(&base.name, k);
-                let told = |this: &mut Self, at: &[Poly], e: &SourceExpr| {
+                let print_entry = |this: &mut Self, at: &[Poly], e: &SourceExpr| {
                     let (of, value) = this.print_entry(&base, &path, at, e);
                     (called(&of), value)
                 };
-                all.extend(self.leaf_entries(v, around, known, &hints, &told));
+                all.extend(self.leaf_entries(v, around, known, &hints, &print_entry));
             }
         }
         Ok(all)
@@ -602,7 +610,7 @@ impl<'w> BodyWriter<'w> {
                 let (name, axis) = part.axes.get(k)?.as_ref().filter(|(name, _)| is_own(name))?;
                 this.axis_name_hint(name, *axis)
             };
-            let told = |this: &mut Self, at: &[Poly], e: &SourceExpr| {
+            let print_entry = |this: &mut Self, at: &[Poly], e: &SourceExpr| {
                 let mut label = part.label.iter();
                 let mut of = label.next().cloned().unwrap_or_default();
                 for (p, text) in at.iter().zip(label) {
@@ -611,7 +619,7 @@ impl<'w> BodyWriter<'w> {
                 }
                 (of, this.print_with_matches(e))
             };
-            all.extend(self.leaf_entries(*v, (&[], &[]), known, &hints, &told));
+            all.extend(self.leaf_entries(*v, (&[], &[]), known, &hints, &print_entry));
         }
         Ok(all)
     }
@@ -632,7 +640,7 @@ impl<'w> BodyWriter<'w> {
         };
         let constructor = rest.first().and_then(|k| usize::try_from(*k).ok()?.checked_sub(1));
         let whole = self.site_text(&site);
-        let made = constructor.and_then(|k| {
+        let printed = constructor.and_then(|k| {
             self.print_under_constructor(&site, k, &mut |this| {
                 let e = this.propagate_known_constructors(e);
                 let (of, value) = this.print_entry(base, path, at, &e);
@@ -641,7 +649,7 @@ impl<'w> BodyWriter<'w> {
             })
         });
         let Some((pattern, (of, value))) =
-            made.as_ref().and_then(|(pattern, both)| Some((pattern, both.split_once('\n')?)))
+            printed.as_ref().and_then(|(pattern, both)| Some((pattern, both.split_once('\n')?)))
         else {
             self.failure = Some(NoTextReason::UnimportedName);
             return (String::new(), String::new());
@@ -659,7 +667,7 @@ impl<'w> BodyWriter<'w> {
         (names, begins): (&[Name], &[Poly]),
         known: &dyn Fn(&[Poly]) -> Vec<Pred>,
         hints: &dyn Fn(&Self, usize) -> Option<Name>,
-        told: &PrintEntryFn<'w, '_>,
+        print_entry: &PrintEntryFn<'w, '_>,
     ) -> Vec<DerivativeEntry> {
         let (own, e) = (self.indices_of(v), self.result_expression(v));
         // Unnamed lines are inlined, so that the facts at this place simplify them.
@@ -696,7 +704,7 @@ impl<'w> BodyWriter<'w> {
             let terms = terms.into_iter().map(|(neg, p, e)| (neg, SourceExpr::guard(p, e)));
             let e = simplify_to_fixpoint(SourceExpr::sum(terms.collect()), &mut self.context, &mut self.facts);
             if e.as_real() != Some(0.0) {
-                let (of, value) = told(self, &at, &e);
+                let (of, value) = print_entry(self, &at, &e);
                 let at = at.iter().map(|p| strip_outer_parentheses(self.print_polynomial(p).0)).collect();
                 all.push(DerivativeEntry { variable: of, indices: at, value });
             }

@@ -166,18 +166,18 @@ impl SourceExpr {
     /// Builds a product: folds constants, flattens nested products, merges equal factors into
     /// powers, and lifts the bracket of a factor around the whole product.
     pub(super) fn product(by: f64, over: Vec<Self>, under: Vec<Self>) -> Self {
-        let mut made = ProductExpr { numerator: by, ..ProductExpr::default() };
+        let mut product = ProductExpr { numerator: by, ..ProductExpr::default() };
         let mut pred = Pred::truth();
         for factor in over {
-            made.multiply(factor, &mut pred);
+            product.multiply(factor, &mut pred);
         }
         for divisor in under {
-            made.divide(divisor);
+            product.divide(divisor);
         }
-        made.normalise_constants();
-        let body = match (made.factors.as_slice(), made.is_plain()) {
-            ([_], true) => made.factors.pop().unwrap_or_else(|| Self::real(1.0)),
-            _ => Self::Product(made),
+        product.normalise_constants();
+        let body = match (product.factors.as_slice(), product.is_plain()) {
+            ([_], true) => product.factors.pop().unwrap_or_else(|| Self::real(1.0)),
+            _ => Self::Product(product),
         };
         Self::guard(pred, body)
     }

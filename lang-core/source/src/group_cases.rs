@@ -67,17 +67,18 @@ pub(super) fn group_equal_cases(all: &[CaseEntries]) -> Result<Vec<Entries>, Not
         groups.get(*k).filter(|group| group.first().is_some_and(|of| !of.binds_names())).map_or(0, Vec::len)
     };
     let most = (0..groups.len()).rev().max_by_key(size).filter(|k| groups.len() == before && size(k) > 1);
-    let (mut told, mut rest) = (Vec::new(), None);
+    let (mut grouped, mut rest) = (Vec::new(), None);
     for (k, group) in groups.iter().enumerate() {
         let Some(of) = group.first() else { continue };
         if Some(k) == most {
             rest = Some(Entries { case: Some("elsewhere".to_owned()), ..of.entries.clone() });
         } else {
-            told.push(Entries { case: Some(format!("where {}", join_conditions(group, all))), ..of.entries.clone() });
+            grouped
+                .push(Entries { case: Some(format!("where {}", join_conditions(group, all))), ..of.entries.clone() });
         }
     }
-    told.extend(rest);
-    Ok(told)
+    grouped.extend(rest);
+    Ok(grouped)
 }
 
 /// The way of a parameter and its text; `None` if every way is possible.

@@ -161,7 +161,7 @@ impl PrintedDerivative {
     /// Returns its text, preceded by the texts of the derivatives that it calls.
     #[must_use]
     pub fn full_text(&self) -> String {
-        let texts = self.prerequisites.iter().chain([self]).map(|made| made.text.as_str());
+        let texts = self.prerequisites.iter().chain([self]).map(|derivative| derivative.text.as_str());
         texts.collect::<Vec<&str>>().join("\n")
     }
 }
@@ -250,7 +250,7 @@ fn print_with_cache(
     let Some(callee) = callee_at_f64(bodies, def) else { return Ok(DerivativeText::NotReal) };
     let Some(ssa) = derivative_ssa(module, &callee, which)? else { return Ok(DerivativeText::NotReal) };
     let stages = module.stages(&callee)?;
-    let asked = derivative_signature::PrintRequest {
+    let request = derivative_signature::PrintRequest {
         module,
         bodies,
         names,
@@ -261,11 +261,11 @@ fn print_with_cache(
         stages: &stages,
         derivative_ssa: &ssa,
     };
-    Ok(match lang_base::ensure_sufficient_stack(|| writer::print_definition(&asked)) {
-        Ok(mut made) => match lang_syntax::format::format(&made.text) {
+    Ok(match lang_base::ensure_sufficient_stack(|| writer::print_definition(&request)) {
+        Ok(mut printed) => match lang_syntax::format::format(&printed.text) {
             Ok(text) => {
-                made.text = text;
-                DerivativeText::Source(made)
+                printed.text = text;
+                DerivativeText::Source(printed)
             }
             Err(_) => DerivativeText::SsaOnly(ssa, NoTextReason::InternalError),
         },
@@ -276,18 +276,18 @@ fn print_with_cache(
 /// Returns the printed derivative of a callee of the derivative that is being printed, if it has a
 /// text.
 fn printed_callee(
-    asked: &derivative_signature::PrintRequest<'_>,
+    request: &derivative_signature::PrintRequest<'_>,
     def: &GlobalName,
     which: DerivativeMode,
 ) -> PrintedCallee {
     let key = (def.clone(), which);
-    if let Some(known) = asked.cache.0.borrow().get(&key) {
+    if let Some(known) = request.cache.0.borrow().get(&key) {
         return known.clone();
     }
-    let made = match print_with_cache(asked.module, asked.bodies, asked.names, asked.cache, def, "", which) {
-        Ok(DerivativeText::Source(made)) => Some(Arc::new(made)),
+    let printed = match print_with_cache(request.module, request.bodies, request.names, request.cache, def, "", which) {
+        Ok(DerivativeText::Source(derivative)) => Some(Arc::new(derivative)),
         _ => None,
     };
-    asked.cache.0.borrow_mut().insert(key, made.clone());
-    made
+    request.cache.0.borrow_mut().insert(key, printed.clone());
+    printed
 }

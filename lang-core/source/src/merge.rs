@@ -115,9 +115,9 @@ impl LineMerger<'_> {
     pub(super) fn uses(&self) -> HashMap<StmtId, LineUses> {
         let mut uses: HashMap<StmtId, LineUses> = HashMap::new();
         for v in self.live_lines() {
-            self.for_each_use(v, &mut |v, asked| {
+            self.for_each_use(v, &mut |v, in_index| {
                 let uses = uses.entry(v).or_default();
-                if asked { uses.index_reads += 1 } else { uses.element_reads += 1 }
+                if in_index { uses.index_reads += 1 } else { uses.element_reads += 1 }
             });
             self.line(v)
                 .into_iter()
@@ -188,9 +188,9 @@ impl LineMerger<'_> {
         for v in self.live_lines() {
             let lines = &self.lines;
             let mut reads = Vec::new();
-            self.for_each_use(v, &mut |u, asked| {
+            self.for_each_use(v, &mut |u, in_index| {
                 let free = lines.get(u.0 as usize).and_then(StatementLine::element).is_some_and(SourceExpr::is_free);
-                if free && !asked {
+                if free && !in_index {
                     reads.push(u);
                 }
             });
@@ -317,13 +317,13 @@ fn for_each_read_in(e: &SourceExpr, around: &mut Vec<Index>, f: OnRead<'_>) {
 fn reads_distinct_elements(at: &[Poly], around: &[Index]) -> bool {
     let mut open: Vec<&Index> = around.iter().collect();
     loop {
-        let told = open.iter().position(|i| {
+        let determined_index = open.iter().position(|i| {
             at.iter().any(|p| {
                 let others = open.iter().filter(|j| j.local != i.local);
                 p.linear_in(&i.atom()).is_some_and(|(_, rest)| !others.clone().any(|j| rest.mentions(&j.atom())))
             })
         });
-        match told {
+        match determined_index {
             Some(k) => drop(open.remove(k)),
             None => return open.is_empty(),
         }

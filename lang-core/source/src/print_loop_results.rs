@@ -55,7 +55,7 @@ impl BodyWriter<'_> {
         text: &str,
     ) -> Result<Vec<String>, NoTextReason> {
         let mut slot_names = vec!["_".to_owned(); slots.len()];
-        let mut given = "_".to_owned();
+        let mut yield_name = "_".to_owned();
         let places = components_of_results(parts, slots, yields)?;
         for ((v, piece), of) in parts.iter().zip(places) {
             let line = self.lines.get(v.0 as usize).cloned().ok_or(NoTextReason::InternalError)?;
@@ -63,7 +63,7 @@ impl BodyWriter<'_> {
             let (slot, wanted) = match of {
                 // Several yielded results form one array of tuples.
                 LoopComponent::Yielded(_) if yields.len() > 1 => continue,
-                LoopComponent::Yielded(_) => (Some(&mut given), self.preferred_result_name(*v, *piece)),
+                LoopComponent::Yielded(_) => (Some(&mut yield_name), self.preferred_result_name(*v, *piece)),
                 LoopComponent::Carried(k) => {
                     let wanted = match slots.get(k) {
                         Some((CarriedContent::AllIterations(_), name)) => name.clone(),
@@ -81,7 +81,7 @@ impl BodyWriter<'_> {
         }
         if yields.len() > 1 {
             let name = self.used_names.fresh("states");
-            given = name.to_string();
+            yield_name = name.to_string();
             let mut types = Vec::new();
             let mut trips = Poly::default();
             for v in yields {
@@ -102,8 +102,8 @@ impl BodyWriter<'_> {
         }
         let pattern = match (slots.is_empty(), yields.is_empty()) {
             (false, true) => tuple(&slot_names),
-            (true, _) => given,
-            _ => format!("({}, {given})", tuple(&slot_names)),
+            (true, _) => yield_name,
+            _ => format!("({}, {yield_name})", tuple(&slot_names)),
         };
         Ok(vec![format!("let {pattern} = {text}")])
     }
@@ -144,12 +144,12 @@ impl BodyWriter<'_> {
         let trips = of.trips.clone().unwrap_or_default();
         let (several, many) = (slots.len() > 1, yields.len() > 1);
         let carry = tuple_type(slot_types);
-        let given = tuple_type(yield_types).with_extents(std::iter::once(trips));
+        let yield_type = tuple_type(yield_types).with_extents(std::iter::once(trips));
         let both = !slots.is_empty() && !yields.is_empty();
         let ty = match (slots.is_empty(), yields.is_empty()) {
             (_, true) => carry,
-            (true, _) => given,
-            _ => CoreType::tuple(vec![carry, given]),
+            (true, _) => yield_type,
+            _ => CoreType::tuple(vec![carry, yield_type]),
         };
         let base = NamedValue { name: name.clone(), ty: ty.with_extents(extents.into_iter()) };
         for ((v, _), at) in parts.iter().zip(&places) {

@@ -74,7 +74,7 @@ impl BodyWriter<'_> {
         if !plain && of.trips.is_none() && !ends {
             return Err(NoTextReason::Loop);
         }
-        let mut made = None;
+        let mut bindings = None;
         let text = self.print_batch(&of.batch.clone(), &mut |this| {
             let (mark, depth) = (this.context.mark(), this.scope.len());
             let outer = this.context.clone();
@@ -84,16 +84,16 @@ impl BodyWriter<'_> {
             this.leave_scope(depth);
             match written {
                 Ok((text, slots)) => {
-                    made = Some(Ok(slots));
+                    bindings = Some(Ok(slots));
                     if of.pred.is_true() { text } else { format!("[{}] * ({text})", this.print_predicate(&of.pred).0) }
                 }
                 Err(why) => {
-                    made = Some(Err(why));
+                    bindings = Some(Err(why));
                     String::new()
                 }
             }
         });
-        let slots = made.unwrap_or(Err(NoTextReason::InternalError))?;
+        let slots = bindings.unwrap_or(Err(NoTextReason::InternalError))?;
         if of.trips.is_none() && !ends {
             return self.bind_while_results(&parts, &slots.0, &text);
         }
@@ -178,18 +178,18 @@ impl BodyWriter<'_> {
         }
         let mut body: Vec<String> = Vec::new();
         let turned = region.reversed.then(|| self.print_reversed_index(of, &number, &counter)).flatten();
-        let told: Vec<String> = lets.iter().cloned().chain(slots.iter().map(|s| s.next.clone())).collect();
-        let given: Vec<String> = yields.iter().map(|y| y.1.clone()).collect();
-        let mentions = |told: &[String]| {
-            told.iter().any(|text| super::constructors::names_in_text(text).iter().any(|word| *word == *number))
+        let body_texts: Vec<String> = lets.iter().cloned().chain(slots.iter().map(|s| s.next.clone())).collect();
+        let yield_texts: Vec<String> = yields.iter().map(|y| y.1.clone()).collect();
+        let mentions = |texts: &[String]| {
+            texts.iter().any(|text| super::constructors::names_in_text(text).iter().any(|word| *word == *number))
         };
-        let (inside, yielded) = (mentions(&told), mentions(&given));
+        let (inside, yielded) = (mentions(&body_texts), mentions(&yield_texts));
         let is_counted = (inside || yielded) && (turned.is_some() || !region.reversed);
         let head = if is_counted { counter.to_string() } else { "_".into() };
         // The `let`s of the body are not in scope in `yield`.
-        let given = match turned.as_ref().filter(|_| yielded && !slots.is_empty()) {
-            Some(turned) => format!("{turned} in {}", tuple(&given)),
-            None => tuple(&given),
+        let yield_text = match turned.as_ref().filter(|_| yielded && !slots.is_empty()) {
+            Some(turned) => format!("{turned} in {}", tuple(&yield_texts)),
+            None => tuple(&yield_texts),
         };
         body.extend(turned.filter(|_| inside || yielded && slots.is_empty()));
         body.extend(lets);
@@ -204,10 +204,10 @@ impl BodyWriter<'_> {
         let text = match (ranges(self), slots.is_empty()) {
             (Some(n), true) => {
                 let body = body.strip_suffix("()").map(str::to_owned).unwrap_or(body);
-                format!("for {head} < {n}: {body}{given}")
+                format!("for {head} < {n}: {body}{yield_text}")
             }
             (Some(n), false) if yields.is_empty() => format!("fold {pattern} = {init} for {head} < {n}: {body}"),
-            (Some(n), false) => format!("fold {pattern} = {init} for {head} < {n}: {body} yield {given}"),
+            (Some(n), false) => format!("fold {pattern} = {init} for {head} < {n}: {body} yield {yield_text}"),
             (None, _) => {
                 let name = going.and_then(|v| slots.iter().find(|s| s.content == CarriedContent::Line(v)));
                 let holds = condition_text.or_else(|| name.map(|s| s.name.to_string())).ok_or(NoTextReason::Loop)?;
@@ -311,9 +311,9 @@ impl BodyWriter<'_> {
         let mut context = self.context.clone();
         let mut kept = Vec::new();
         for (check, needed) in &region.checks {
-            let asked = lines_read_by_check(check);
+            let checked_lines = lines_read_by_check(check);
             if !needed.iter().any(|v| live.contains(v))
-                || !asked.iter().all(|v| live.contains(v) || !self.is_in_loop(*v))
+                || !checked_lines.iter().all(|v| live.contains(v) || !self.is_in_loop(*v))
             {
                 continue;
             }
@@ -502,18 +502,18 @@ impl BodyWriter<'_> {
             .collect();
         let put = |v: StmtId| inits.iter().find(|(w, _)| *w == v).map(|(_, line)| line.clone());
         let first = substitute_lines(&holds, &put, &mut self.facts);
-        let (first, told) = (self.expand_reads(&first, &|_| true, 0)?, self.expand_reads(&of.init, &|_| true, 0)?);
-        (own && first.alpha_normal_form() == told.alpha_normal_form()).then_some(holds)
+        let (first, initial) = (self.expand_reads(&first, &|_| true, 0)?, self.expand_reads(&of.init, &|_| true, 0)?);
+        (own && first.alpha_normal_form() == initial.alpha_normal_form()).then_some(holds)
     }
 
     /// Substitutes the lines that an expression reads, if `may` allows them. `None` if the result
     /// is too deep or too large.
     fn expand_reads(&mut self, e: &SourceExpr, may: &dyn Fn(StmtId) -> bool, depth: u32) -> Option<SourceExpr> {
         let mut reads = Vec::new();
-        e.for_each_use(&mut |v, asked| reads.push((v, asked)));
+        e.for_each_use(&mut |v, in_index| reads.push((v, in_index)));
         let known: Vec<(StmtId, StatementLine)> = reads
             .iter()
-            .filter(|(v, asked)| !asked && may(*v))
+            .filter(|(v, in_index)| !in_index && may(*v))
             .filter_map(|(v, _)| Some((*v, self.lines.get(v.0 as usize)?.clone())))
             .filter(|(_, line)| line.element().is_some())
             .collect();

@@ -76,8 +76,9 @@ impl ArrayUpdate {
                 _ => return None,
             }
         }
-        let told = |i: &Index| self.bound.iter().all(|j| !i.extent.mentions(&j.atom())) && used.contains(&i.local);
-        self.bound.iter().all(told).then_some(all)
+        let is_determined =
+            |i: &Index| self.bound.iter().all(|j| !i.extent.mentions(&j.atom())) && used.contains(&i.local);
+        self.bound.iter().all(is_determined).then_some(all)
     }
 }
 

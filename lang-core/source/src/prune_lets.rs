@@ -43,10 +43,10 @@ pub(super) fn merge_equal_lets(lets: Vec<String>, all: &mut [DerivativeEntry]) -
             None => kept.push(one),
         }
     }
-    for told in all {
-        told.value = rename_variables(&told.value, &renamed);
-        told.variable = rename_variables(&told.variable, &renamed);
-        told.indices.iter_mut().for_each(|at| *at = rename_variables(at, &renamed));
+    for entry in all {
+        entry.value = rename_variables(&entry.value, &renamed);
+        entry.variable = rename_variables(&entry.variable, &renamed);
+        entry.indices.iter_mut().for_each(|at| *at = rename_variables(at, &renamed));
     }
     kept
 }

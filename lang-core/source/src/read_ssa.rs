@@ -430,13 +430,13 @@ fn read_statement(
                 body,
             };
             let some = reduced.has_terms();
-            let asked = reducer.rejects_empty(of)
+            let needs_default = reducer.rejects_empty(of)
                 && (!reducer.is_arg_reduction() || some.depends_on_data())
                 && !has_empty_range_check(ssa, stmt);
             let nothing = reducer.empty_result(of);
             let reduced = SourceExpr::Reduce(Box::new(reduced));
             let reduced =
-                if asked { SourceExpr::choice(some, reduced, SourceExpr::Constant(nothing)) } else { reduced };
+                if needs_default { SourceExpr::choice(some, reduced, SourceExpr::Constant(nothing)) } else { reduced };
             LineKind::Element(SourceExpr::guard(put.pred, reduced))
         }
         Rhs::Map { operation, pred, args } => {

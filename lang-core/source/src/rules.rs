@@ -1,7 +1,7 @@
-//! **Contextual simplification.** Simplifies an expression under the facts that hold where it
-//! occurs. Predicates shrink by known facts, equations eliminate indices of sums, and invariant
-//! factors leave sums. Module [`super::sums`] combines terms; [`super::merge`] calls `simplify`
-//! until nothing changes.
+//! **Contextual simplification** of derivatives on their way to Iverson source. Simplifies an
+//! expression under the facts that hold where it occurs. Predicates shrink by known facts,
+//! equations eliminate indices of sums, and invariant factors leave sums. Module
+//! [`super::sums`] combines terms; [`super::merge`] calls `simplify` until nothing changes.
 //!
 //! No rule increases the work. The rules assume that sums and products may be reassociated, that
 //! products distribute over sums, and the identities of [`super::expression_tree`].
@@ -14,8 +14,8 @@ use lang_ir::core::{Constant, ScalarOp};
 use lang_sizes::predicate::{Atom, FactContext, Index, Poly, Pred};
 use lang_syntax::ops::{BinOp, Scalar};
 
-/// The longest window. A sum restricted to at most this many places that move with another index is
-/// rewritten to range over those places.
+/// The maximal length of a window: consecutive positions whose start depends on other indices. If a
+/// window restricts a sum, the sum becomes one over the positions of the window.
 const MAX_WINDOW: i128 = 64;
 
 /// Simplifies the expression.
@@ -107,7 +107,7 @@ fn choice_branch(e: &SourceExpr, first: bool) -> SourceExpr {
     }
 }
 
-/// Adds the predicate to the context.
+/// Adds the predicate to the context, and the strict bounds that follow from its `!=`.
 pub(super) fn assume_with_strict_bounds(p: &Pred, context: &mut FactContext) {
     context.assume(p);
     // If `q >= 0` and `q != 0`, then `q >= 1`.
@@ -152,12 +152,13 @@ fn simplify_indexed_sum(
     let mut p = with_index_ranges(&indices, context, |context| simplify_predicate(p, context, fresh));
     let mut inner = inner.clone();
     // Eliminates an index that an equation determines.
-    while let Some((k, told)) =
-        (0..indices.len()).rev().find_map(|k| indices.get(k).and_then(|i| solve_for_index(i, &p)).map(|told| (k, told)))
+    while let Some((k, solution)) = (0..indices.len())
+        .rev()
+        .find_map(|k| indices.get(k).and_then(|i| solve_for_index(i, &p)).map(|solution| (k, solution)))
     {
         indices.remove(k);
-        inner = inner.map_polys(&|p| told.eliminate_index(p));
-        p = with_index_ranges(&indices, context, |context| context.simplify(&told.pred));
+        inner = inner.map_polys(&|p| solution.eliminate_index(p));
+        p = with_index_ranges(&indices, context, |context| context.simplify(&solution.pred));
     }
     if p.is_false() {
         return inner.zero_like();
@@ -187,8 +188,8 @@ fn simplify_indexed_sum(
     }
 }
 
-/// The solution of an equation for an index: `by * index` is `multiple`, `index` is `value`, and
-/// `pred` is the condition with the index eliminated.
+/// The solution of an equation for an index: `coefficient * index` is `multiple`, `index`
+/// is `value`, and `pred` is the condition with the index eliminated.
 struct IndexSolution {
     atom: Atom,
     coefficient: i128,
@@ -207,8 +208,8 @@ impl IndexSolution {
     }
 }
 
-/// Solves an equation for an index, the one with the smallest coefficient. From `i == 2 * k`, `k`
-/// is `i // 2` where `i % 2 == 0`.
+/// Solves the equation in which the index has the smallest coefficient. The solution of
+/// `i == 2 * k` for `k` is `i // 2`, if `i % 2 == 0`.
 fn solve_for_index(index: &Index, p: &Pred) -> Option<IndexSolution> {
     let atom = index.atom();
     let all = p.conjuncts().iter().filter_map(|q| {
@@ -222,12 +223,15 @@ fn solve_for_index(index: &Index, p: &Pred) -> Option<IndexSolution> {
         let value = moves.div(&divisor)?.add_constant((constant + left) / by);
         let whole = Pred::equal(&moves.rem(&divisor)?, &Poly::constant(left));
         let others = Pred::all(p.conjuncts().iter().filter(|p| *p != q).cloned());
-        let mut told = IndexSolution { atom: atom.clone(), coefficient: by, multiple, value, pred: Pred::truth() };
-        told.pred =
-            Pred::all([whole, Pred::in_range(&told.value, &index.extent), others.map(&|p| told.eliminate_index(p))]);
-        Some(told)
+        let mut solution = IndexSolution { atom: atom.clone(), coefficient: by, multiple, value, pred: Pred::truth() };
+        solution.pred = Pred::all([
+            whole,
+            Pred::in_range(&solution.value, &index.extent),
+            others.map(&|p| solution.eliminate_index(p)),
+        ]);
+        Some(solution)
     });
-    all.min_by_key(|told| told.coefficient)
+    all.min_by_key(|solution| solution.coefficient)
 }
 
 /// Simplifies a predicate under the known facts.
@@ -237,15 +241,15 @@ pub(super) fn simplify_predicate(p: &Pred, context: &FactContext, table: &Statem
 }
 
 /// Eliminates existentials whose index an equation determines, or for which the known facts contain
-/// a witness. Simplifies disjunctions and bounds of places.
+/// a witness. Also simplifies disjunctions and the bounds of locations, such as those of `argmax`.
 fn eliminate_existentials(p: &Pred, context: &FactContext, table: &StatementFacts) -> Pred {
     let inner = |p: &Pred| eliminate_existentials(p, context, table);
     match p {
         Pred::And(items) => table.simplify_location_bounds(Pred::all(items.iter().map(inner))),
         Pred::Or(items) => simplify_disjunction(Pred::any_of(items.iter().map(inner)), context),
         Pred::Exists(index, body, holds) => match solve_for_index(index, &inner(body)) {
-            Some(told) if *holds => told.pred,
-            Some(told) => told.pred.negated(),
+            Some(solution) if *holds => solution.pred,
+            Some(solution) => solution.pred.negated(),
             None if has_witness(index, body, context.other_assumptions(), &|p| context.implies(p)) => {
                 if *holds {
                     Pred::truth()
@@ -263,10 +267,10 @@ fn eliminate_existentials(p: &Pred, context: &FactContext, table: &StatementFact
 pub(super) fn has_witness(index: &Index, body: &Pred, known: &[Pred], implied: &dyn Fn(&Pred) -> bool) -> bool {
     let holds = |p: &Pred| known.contains(p) || implied(p);
     let mut places = Vec::new();
-    for asked in body.conjuncts() {
-        let Pred::Element(of, _, at, truth) = asked else { continue };
-        for told in known {
-            let Pred::Element(other, _, there, same) = told else { continue };
+    for conjunct in body.conjuncts() {
+        let Pred::Element(of, _, at, truth) = conjunct else { continue };
+        for fact in known {
+            let Pred::Element(other, _, there, same) = fact else { continue };
             if of == other && truth == same {
                 let here = at.iter().zip(there.iter()).filter(|(p, _)| **p == index.value());
                 places.extend(here.map(|(_, place)| place));
@@ -339,10 +343,10 @@ fn hoist_invariant_factors(
     table: &StatementFacts,
 ) -> SourceExpr {
     // An expression that may fail or not be finite stays inside if the sum may be empty.
-    let some = p.is_true()
-        && indices.iter().all(|i| {
-            table.positive_extents.contains(&i.extent) || context.implies(&Pred::less(&Poly::default(), &i.extent))
-        });
+    let is_nonempty = |i: &Index, context: &mut FactContext| {
+        table.positive_extents.contains(&i.extent) || context.implies(&Pred::less(&Poly::default(), &i.extent))
+    };
+    let some = p.is_true() && indices.iter().all(|i| is_nonempty(i, context));
     let free = |e: &SourceExpr, indices: &[Index], context: &mut FactContext| {
         !indices.iter().any(|i| e.mentions(&i.atom())) && (some || table.is_tame(e)) && table.in_bounds(e, context)
     };
@@ -368,16 +372,18 @@ fn hoist_invariant_factors(
         // Other bodies have no factors to move.
         other => other,
     };
-    // A sum over an index that the body does not mention is a product with its extent.
-    let counts = |i: &Index, indices: &[Index]| {
+    // A sum over an index that the body does not mention is a product with its extent. A body that
+    // may fail or not be finite requires a positive extent, because an empty sum is zero.
+    let counts = |i: &Index, indices: &[Index], context: &mut FactContext| {
         !body.mentions(&i.atom())
             && !own.mentions(&i.atom())
             && !indices.iter().any(|j| j.extent.mentions(&i.atom()))
             && context.implies(&Pred::nonneg(&i.extent))
+            && (is_nonempty(i, context) || table.is_tame(&body) && table.in_bounds(&body, context))
     };
     let real = !matches!(body, SourceExpr::Constant(_) | SourceExpr::Index(_));
     if real {
-        while let Some(k) = indices.iter().position(|i| counts(i, &indices)) {
+        while let Some(k) = indices.iter().position(|i| counts(i, &indices, context)) {
             let extent = indices.remove(k).extent;
             factors.push(match extent.as_constant().and_then(|n| i32::try_from(n).ok()) {
                 Some(n) => SourceExpr::real(f64::from(n)),

@@ -115,11 +115,11 @@ fn exclusive_to_choices(terms: &[(bool, SourceExpr)], context: &mut FactContext)
         let SourceExpr::Guard(p, e) = e else { return None };
         rest.push((p.clone(), with_sign(*neg, e)));
     }
-    let apart = |k: usize, context: &mut FactContext| {
+    let is_exclusive = |k: usize, context: &mut FactContext| {
         let Some(((p, _), others)) = rest.get(k..).and_then(|rest| rest.split_first()) else { return true };
         with_assumption(p, context, |context| others.iter().all(|(q, _)| context.refutes(q)))
     };
-    if rest.len() < 3 || !(0..rest.len()).all(|k| apart(k, context)) {
+    if rest.len() < 3 || !(0..rest.len()).all(|k| is_exclusive(k, context)) {
         return None;
     }
     if let Some((_, one)) = rest.first().cloned()

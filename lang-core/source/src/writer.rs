@@ -98,42 +98,43 @@ pub(super) struct BodyWriter<'a> {
 pub(super) type ValueLeaves = Vec<(Vec<u32>, Vec<Index>, SourceExpr)>;
 
 /// Prints the definition, without layout.
-pub(super) fn print_definition(asked: &PrintRequest<'_>) -> Result<PrintedDerivative, NoTextReason> {
-    let head = asked.signature()?;
-    let ssa = asked.derivative_ssa;
+pub(super) fn print_definition(request: &PrintRequest<'_>) -> Result<PrintedDerivative, NoTextReason> {
+    let head = request.signature()?;
+    let ssa = request.derivative_ssa;
     // Keeps the results, and the statements that they need.
     let mut wanted = BackgroundDrop::new((**ssa).clone());
-    wanted.outputs = asked.result_leaves(&head)?;
+    wanted.outputs = request.result_leaves(&head)?;
     let parts = wanted.outputs.len();
-    wanted.outputs.extend(asked.result_tags(&head));
+    wanted.outputs.extend(request.result_tags(&head));
     let before = wanted.outputs.iter().take(parts).map(|(_, v)| *v).collect();
     let fates = lang_middle::norm::dce::eliminate_dead_code(&mut wanted);
-    let given = asked.bodies.body(asked.def).map(|body| ArgumentNames::from_body(&body)).unwrap_or_default();
+    let argument_names =
+        request.bodies.body(request.def).map(|body| ArgumentNames::from_body(&body)).unwrap_or_default();
     let plain = BackgroundDrop::new(read_lines(&wanted, &mut StatementFacts::default())?);
-    let mut all = constructor_cases(asked, &head, &wanted, &plain, &given, (&[], MAX_CASES));
+    let mut all = constructor_cases(request, &head, &wanted, &plain, &argument_names, (&[], MAX_CASES));
     let possible = |case: &&ConstructorCase| {
         let (mut ssa, mut read) = (BackgroundDrop::new(wanted.clone()), BackgroundDrop::new(plain.clone()));
-        case.substitute_case(asked, &head, &mut ssa, &mut read);
+        case.substitute_case(request, &head, &mut ssa, &mut read);
         case.result_condition(&head, ssa.outputs.get(parts..).unwrap_or_default(), &read).is_some()
     };
     if all.len() > MAX_BODIES && all.iter().filter(possible).count() > MAX_BODIES {
-        all = constructor_cases(asked, &head, &wanted, &plain, &given, (&[], MAX_BODIES));
+        all = constructor_cases(request, &head, &wanted, &plain, &argument_names, (&[], MAX_BODIES));
     }
     let mut bodies = Vec::new();
     for case in &all {
-        let body = match prepare_writer(asked, &head, &wanted, parts, case, &given, &[])? {
+        let body = match prepare_writer(request, &head, &wanted, parts, case, &argument_names, &[])? {
             Some((writer, ssa, live)) => Some(writer.print_finished_body(&head, &ssa, &live, case)?),
             None => None,
         };
         bodies.push(body);
     }
-    let body = match_over_cases(asked, &head, &all, &bodies).ok_or(NoTextReason::UnimportedName)?;
-    let mut made = assemble_definition(asked, &head, &body);
+    let body = match_over_cases(request, &head, &all, &bodies).ok_or(NoTextReason::UnimportedName)?;
+    let mut printed = assemble_definition(request, &head, &body);
     let kept =
         |now: StmtId| fates.iter().position(|fate| *fate == DceOutcome::Kept(now)).and_then(|k| u32::try_from(k).ok());
-    made.lets.retain_mut(|(_, v)| kept(*v).map(|k| *v = StmtId(k)).is_some());
-    made.results = before;
-    Ok(made)
+    printed.lets.retain_mut(|(_, v)| kept(*v).map(|k| *v = StmtId(k)).is_some());
+    printed.results = before;
+    Ok(printed)
 }
 
 /// The writer of a body, the Tensor SSA of the body, and its live statements.
@@ -143,7 +144,7 @@ pub(super) type PreparedBody<'a> = (BodyWriter<'a>, BackgroundDrop<SsaFunction>,
 /// `wanted` are the results; the others are constructor tags, which must fit the case. Returns
 /// `None` if the case is impossible.
 pub(super) fn prepare_writer<'a>(
-    asked: &'a PrintRequest<'a>,
+    request: &'a PrintRequest<'a>,
     head: &DerivativeSignature,
     wanted: &SsaFunction,
     parts: usize,
@@ -154,9 +155,9 @@ pub(super) fn prepare_writer<'a>(
     let mut wanted = BackgroundDrop::new(wanted.clone());
     let mut fresh: BackgroundDrop<StatementFacts> = BackgroundDrop::default();
     let mut read = BackgroundDrop::new(read_lines(&wanted, &mut fresh)?);
-    case.substitute_case(asked, head, &mut wanted, &mut read);
-    let told = wanted.outputs.split_off(parts);
-    let Some(fits) = case.result_condition(head, &told, &read) else { return Ok(None) };
+    case.substitute_case(request, head, &mut wanted, &mut read);
+    let result_tags = wanted.outputs.split_off(parts);
+    let Some(fits) = case.result_condition(head, &result_tags, &read) else { return Ok(None) };
     // The check fails for all data.
     let never = |c: &RuntimeCheck| c.cond.is_false() && c.guard.is_true() && c.dims.is_empty();
     if wanted.checks.iter().any(|c| never(c) && c.failure.message == CONSTRUCTOR_MISMATCH) {
@@ -164,7 +165,7 @@ pub(super) fn prepare_writer<'a>(
     }
     if !fits.is_true() {
         let what = CONSTRUCTOR_MISMATCH.into();
-        let what = CheckFailure { code: Code::E0501, message: what, item: asked.def.clone(), node: None };
+        let what = CheckFailure { code: Code::E0501, message: what, item: request.def.clone(), node: None };
         let (guard, cond) = (Pred::truth(), fits.clone());
         wanted.checks.push(RuntimeCheck { dims: Vec::new(), guard, cond, failure: Arc::new(what) });
     }
@@ -177,9 +178,9 @@ pub(super) fn prepare_writer<'a>(
         for_each_pred_read(&check.guard, &mut |v| roots.push(v));
         for_each_pred_read(&check.cond, &mut |v| roots.push(v));
     }
-    let given = program_names(asked.bodies, asked.def);
-    let names = |name: &str| given.iter().any(|n| n == name);
-    let total = |callee: &Arc<FunctionKey>| never_fails(asked.module, callee);
+    let program_names = program_names(request.bodies, request.def);
+    let names = |name: &str| program_names.iter().any(|n| n == name);
+    let total = |callee: &Arc<FunctionKey>| never_fails(request.module, callee);
     let mut merging =
         LineMerger { lines: read, context, facts: &mut fresh, roots, is_program_name: &names, never_fails: &total };
     if !merging.run() {
@@ -199,12 +200,12 @@ pub(super) fn prepare_writer<'a>(
         .filter_map(|b| Some((b.1.value.name.clone(), head.primal_parameters.get(b.0?)?.value.clone())));
     let tangents = case.tangent_names(head).into_iter().chain(beside).collect();
     let writer = BodyWriter {
-        request: asked,
+        request,
         argument_names: sum_names,
-        program_names: given,
+        program_names,
         lines,
         read_sources: HashMap::new(),
-        axis_names: AxisNames::from_function(&asked.stages.core, asked.module),
+        axis_names: AxisNames::from_function(&request.stages.core, request.module),
         used_names: taken,
         scope: Vec::new(),
         context,
@@ -213,7 +214,7 @@ pub(super) fn prepare_writer<'a>(
         callee_derivatives: Vec::new(),
         known_constructors: Vec::new(),
         tangents,
-        rebuilt_parameters: case.rebuilt_parameters(asked, head),
+        rebuilt_parameters: case.rebuilt_parameters(request, head),
         reader: None,
         roots,
         printed_lets: Vec::new(),

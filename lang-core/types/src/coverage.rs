@@ -226,12 +226,12 @@ impl CoverageExplorer<'_> {
             return Err(ExplorationStop::LimitExceeded);
         }
         let ty = self.places.get(place).ok_or(ExplorationStop::Mismatch)?.ty.clone();
-        let mut asked: Vec<ValueForm> = Vec::new();
+        let mut tested_forms: Vec<ValueForm> = Vec::new();
         for pat in rows.iter().filter_map(|row| row.test_at(place)) {
             let form = form_of(pat).filter(|_| can_match(&ty, pat)).ok_or(ExplorationStop::Mismatch)?;
-            self.work = self.work.checked_sub(1 + asked.len() / 8).ok_or(ExplorationStop::LimitExceeded)?;
-            if !asked.contains(&form) {
-                asked.push(form);
+            self.work = self.work.checked_sub(1 + tested_forms.len() / 8).ok_or(ExplorationStop::LimitExceeded)?;
+            if !tested_forms.contains(&form) {
+                tested_forms.push(form);
             }
         }
         match &ty {
@@ -243,12 +243,12 @@ impl CoverageExplorer<'_> {
             Type::Data(..) => {
                 let all = (self.ctors)(&ty).ok_or(ExplorationStop::Mismatch)?;
                 let known = |form: &ValueForm| matches!(form, ValueForm::Ctor(k) if (*k as usize) < all.len());
-                if !asked.iter().all(known) {
+                if !tested_forms.iter().all(known) {
                     return Err(ExplorationStop::Mismatch);
                 }
                 let mut rest = Vec::new();
                 for (k, (name, args)) in (0..).zip(all) {
-                    if asked.contains(&ValueForm::Ctor(k)) {
+                    if tested_forms.contains(&ValueForm::Ctor(k)) {
                         self.explore_form(&rows, place, &ValueForm::Ctor(k), args, depth)?;
                     } else {
                         rest.push((name, args.len()));
@@ -267,7 +267,7 @@ impl CoverageExplorer<'_> {
                 Ok(())
             }
             Type::Scalar(_) => {
-                for form in asked {
+                for form in tested_forms {
                     self.explore_form(&rows, place, &form, Vec::new(), depth)?;
                 }
                 self.explore_other_forms(&rows, place, PlaceKnowledge::Nothing, depth)
@@ -361,12 +361,12 @@ impl CoverageExplorer<'_> {
                 let mut all: Vec<Vec<String>> = vec![Vec::new()];
                 for part in parts.clone() {
                     let options = self.show_place(part);
-                    let longer = |made: &Vec<String>| -> Vec<Vec<String>> {
-                        options.iter().map(|o| made.iter().chain([o]).cloned().collect()).collect()
+                    let longer = |prefix: &Vec<String>| -> Vec<Vec<String>> {
+                        options.iter().map(|o| prefix.iter().chain([o]).cloned().collect()).collect()
                     };
                     all = match options.as_slice() {
                         [one] => {
-                            all.iter_mut().for_each(|made| made.push(one.clone()));
+                            all.iter_mut().for_each(|prefix| prefix.push(one.clone()));
                             all
                         }
                         _ => all.iter().flat_map(longer).take(MAX_MISSING).collect(),

@@ -265,9 +265,9 @@ impl<'a> TypeLowering<'a> {
         // one diagnostic only.
         let unread =
             self.tree.types[ty].kind == TypeExpr::Error || self.resolved.types.get(&ty) == Some(&TypeRes::Error);
-        let told =
+        let is_reported =
             self.diagnostics.iter().any(|d| d.code == Code::E0309 && d.related.iter().any(|l| l.span == param.span));
-        if !unread && !told {
+        if !unread && !is_reported {
             let label = format!("to use it as a size, write `{}: i64`", param.name);
             self.diagnostics.push(d.related(param.span, label).help(of_sizes));
         }

@@ -1,5 +1,6 @@
-//! **Phrases for unnamed sizes.** Prints a shortened expression in messages about a size that has
-//! no name.
+//! **Expression phrases.** Prints an expression in shortened form for a message. The checker uses
+//! the text as the name of an unnamed size, and in help. The interpreter uses it in advice about
+//! indices out of bounds.
 
 use super::tree::{Callee, TypedExpr as Typed, TypedForm, TypedId, TypedNode, TypedSubscript};
 use super::ty::Type;
@@ -13,14 +14,14 @@ const MAX_PHRASE_DEPTH: usize = 3;
 pub struct PhrasePrinter<'a> {
     /// The nodes of the body.
     pub nodes: &'a Arena<TypedNode>,
-    /// Returns the name of a local.
+    /// The function that returns the name of a local.
     pub local_name: &'a dyn Fn(LocalId) -> Name,
-    /// Returns the type of a node, as far as it is inferred.
+    /// The function that returns the type of a node, as far as it is inferred.
     pub node_type: &'a dyn Fn(TypedId) -> Type,
 }
 
 impl PhrasePrinter<'_> {
-    /// Prints the expression as an operand: operators are parenthesised.
+    /// Prints the expression as an operand, with parentheses around an operation.
     pub(crate) fn print_operand(&self, node: TypedId) -> String {
         self.print_shortened(node, MAX_PHRASE_DEPTH)
     }
@@ -30,7 +31,7 @@ impl PhrasePrinter<'_> {
         self.without_parentheses(node, self.print_shortened(node, MAX_PHRASE_DEPTH))
     }
 
-    /// Removes the parentheses around an operator, because brackets and commas delimit it already.
+    /// Removes the parentheses around an operation, because its surroundings delimit it already.
     fn without_parentheses(&self, node: TypedId, text: String) -> String {
         let operator = matches!(self.nodes[node].kind, Typed::Arith(..) | Typed::Neg(_) | Typed::Pow(..));
         match text.strip_prefix('(').and_then(|t| t.strip_suffix(')')) {

@@ -128,7 +128,7 @@ fn write_list<T: Display>(f: &mut Formatter<'_>, items: impl Iterator<Item = T>)
 pub(super) fn argument_count(n: usize) -> String {
     match n {
         0 => "no arguments".to_owned(),
-        n => lang_base::counted(n, "argument", "arguments"),
+        n => lang_base::count_with_noun(n, "argument", "arguments"),
     }
 }
 

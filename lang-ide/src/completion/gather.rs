@@ -86,11 +86,11 @@ impl<'a> CandidateCollector<'a> {
     /// Adds a candidate if it matches the prefix. Better matches come first among candidates of the
     /// same rank. A candidate that contains the letters only at scattered positions comes after all
     /// others.
-    fn push_if_matching(&mut self, made: Completion) {
-        if let Some(fits) = match_rank(&made.label, self.prefix) {
-            let apart = if fits == SCATTERED_RANK { SCATTERED_PENALTY } else { 0 };
-            let rank = made.rank.saturating_mul(8).saturating_add(fits + apart);
-            self.items.push(Completion { rank, ..made });
+    fn push_if_matching(&mut self, completion: Completion) {
+        if let Some(fits) = match_rank(&completion.label, self.prefix) {
+            let penalty = if fits == SCATTERED_RANK { SCATTERED_PENALTY } else { 0 };
+            let rank = completion.rank.saturating_mul(8).saturating_add(fits + penalty);
+            self.items.push(Completion { rank, ..completion });
         }
     }
 

@@ -37,9 +37,9 @@ fn offered_of(marked: &str, wanted: &dyn Fn(&Action) -> bool) -> String {
     let found = session.ask(|_| (), |session| actions(session, "a.iv", selected));
     for action in found.unwrap_or_default().iter().filter(|action| wanted(action)) {
         let after = changed(&text, &action.edits);
-        let mut again = Session::new();
-        again.set_text("a.iv", &after);
-        let problems = again.diagnostics("a.iv");
+        let mut edited_session = Session::new();
+        edited_session.set_text("a.iv", &after);
+        let problems = edited_session.diagnostics("a.iv");
         assert!(problems.iter().all(|d| !d.is_error()), "{}\n{after}\n{problems:?}", action.title);
         let mark = if action.preferred { " (preferred)" } else { "" };
         out += &format!("== {}{mark}\n{after}", action.title);

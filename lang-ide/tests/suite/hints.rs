@@ -14,7 +14,7 @@ fn hints_tell_what_is_inferred() {
     let whole = Span::new(0, u32::try_from(PROGRAM.len()).unwrap());
     let mut text = PROGRAM.to_owned();
     for hint in hints(&session, "a.iv", whole, wanted).iter().rev() {
-        text.insert_str(hint.at as usize, &format!("⟨{}⟩", hint.text));
+        text.insert_str(hint.offset as usize, &format!("⟨{}⟩", hint.text));
     }
     expect![[r#"
         def conv(x: [n]f64, w: [m]f64) -> [n - m + 1]f64 =⟨work 2·n·m − 2·m² − n + 3·m − 1 · ∇ 6 cases⟩
@@ -48,7 +48,7 @@ def commented(
     let mut shown = text.to_owned();
     for hint in hints(&session, "a.iv", Span::new(0, u32::try_from(text.len()).unwrap()), wanted).iter().rev() {
         let mark = if hint.is_insertable { '+' } else { ' ' };
-        shown.insert_str(hint.at as usize, &format!("⟨{mark}{}⟩", hint.text));
+        shown.insert_str(hint.offset as usize, &format!("⟨{mark}{}⟩", hint.text));
     }
     expect![[r#"
         def parts(x: [n]f64)⟨+ -> (f64, i64)⟩ = (x[0], n)

@@ -66,9 +66,9 @@ def conv(x: [n + m - 1]f64, c: [m]f64, k: i64) -> [n]f64 =
         ("(j + 1)", "1"),
     ] {
         let at = text.find(what).unwrap() + what.find(of).unwrap();
-        let told = hover(&session, "a.iv", u32::try_from(at).unwrap(), HoverDepth::Full);
-        let told = told.map_or_else(|| "nothing".to_owned(), |told| told.plain());
-        out += &format!("== {of} of {what}\n{told}\n");
+        let hover_info = hover(&session, "a.iv", u32::try_from(at).unwrap(), HoverDepth::Full);
+        let hover_text = hover_info.map_or_else(|| "nothing".to_owned(), |hover_info| hover_info.plain());
+        out += &format!("== {of} of {what}\n{hover_text}\n");
     }
     expect![[r#"
         ==  of i: sum
@@ -296,9 +296,10 @@ type Model(d) = {weights: [d]f64}
     let mut out = String::new();
     for what in ["[n + m", "+ m", "[m]", "-> [n]", "= for", "wrt", "xlabel", "= {", "= grad"] {
         let at = u32::try_from(text.find(what).unwrap()).unwrap();
-        let told = hover(&session, "a.iv", at, HoverDepth::Quick);
-        let told = told.map_or_else(|| "nothing".to_owned(), |told| told.plain().replace("\n\n", " | "));
-        out += &format!("{what}: {told}\n");
+        let hover_info = hover(&session, "a.iv", at, HoverDepth::Quick);
+        let hover_text =
+            hover_info.map_or_else(|| "nothing".to_owned(), |hover_info| hover_info.plain().replace("\n\n", " | "));
+        out += &format!("{what}: {hover_text}\n");
     }
     expect![[r#"
         [n + m: [n + m - 1]f64 | type
@@ -327,8 +328,8 @@ do print(total(f(x, 2)))
     let mut out = String::new();
     for what in ["* x[i", "for i: sum", "exp(f64"] {
         let at = u32::try_from(text.find(what).unwrap()).unwrap();
-        let told = hover(&session, "a.iv", at, HoverDepth::Full).unwrap();
-        let rows = told.rows.iter().filter(|(row, _)| row.starts_with("work"));
+        let hover_info = hover(&session, "a.iv", at, HoverDepth::Full).unwrap();
+        let rows = hover_info.rows.iter().filter(|(row, _)| row.starts_with("work"));
         out += &rows.map(|(row, text)| format!("{what}: {row} {text}\n")).collect::<String>();
     }
     expect![[r#"
@@ -351,8 +352,8 @@ def loss(w: [d]f64, x: [n, d]f64, y: [n]bool) -> f64 =
     let mut out = String::new();
     for what in ["exp(", "sum l", "x[i, 0]^"] {
         let at = u32::try_from(text.find(what).unwrap() + what.find('^').unwrap_or(0)).unwrap();
-        let told = hover(&session, "a.iv", at, HoverDepth::Full).unwrap();
-        let rows = told.rows.iter().filter(|(row, _)| row.starts_with("work"));
+        let hover_info = hover(&session, "a.iv", at, HoverDepth::Full).unwrap();
+        let rows = hover_info.rows.iter().filter(|(row, _)| row.starts_with("work"));
         out += &rows.map(|(row, text)| format!("{what}: {row} {text}\n")).collect::<String>();
     }
     expect![[r#"
@@ -378,8 +379,8 @@ def xent(z: [k]f64, t: [k]f64) -> f64 = -(sum i: t[i] * (z[i] - lse(z)))
     let mut out = String::new();
     for what in ["* (z[i]", "lse(z))", "sum i: t"] {
         let at = u32::try_from(text.find(what).unwrap()).unwrap();
-        let told = hover(&session, "a.iv", at, HoverDepth::Full).unwrap();
-        let rows = told.rows.iter().filter(|(row, _)| row.starts_with("work"));
+        let hover_info = hover(&session, "a.iv", at, HoverDepth::Full).unwrap();
+        let rows = hover_info.rows.iter().filter(|(row, _)| row.starts_with("work"));
         out += &rows.map(|(row, text)| format!("{what}: {row} {text}\n")).collect::<String>();
     }
     expect![[r#"
@@ -432,7 +433,7 @@ fn fields_have_their_types() {
                 def g() -> P = {mass: 1.0, at: [1.0, 2.0, 3.0]}\n";
     let session = session(text);
     let places = ["mass", "at:", "mass = p", "mass *", "at: [1"];
-    let told = places.map(|place| {
+    let hover_texts = places.map(|place| {
         let at = u32::try_from(text.find(place).unwrap()).unwrap();
         hover(&session, "a.iv", at, HoverDepth::Full).unwrap().plain()
     });
@@ -461,7 +462,7 @@ fn fields_have_their_types() {
         at : [3]f64
 
         field"#]]
-    .assert_eq(&told.join("\n--\n"));
+    .assert_eq(&hover_texts.join("\n--\n"));
 }
 
 /// The typed node of a top-level `let` contains its bindings, but the hover shows the type of the
@@ -471,7 +472,7 @@ fn expressions_of_top_level_lets() {
     let text = "let table: [?n, 2]f64 = load(\"t.csv\")\nlet a = for i < 10: f64(i)\nlet (b, c) = (a, 3)\n\
                 let d = (sum i: a[i])\n";
     let session = session(text);
-    let told = ["load(", "for i", "(a, 3", "sum i", "a[i]"].map(|place| {
+    let hover_codes = ["load(", "for i", "(a, 3", "sum i", "a[i]"].map(|place| {
         let at = u32::try_from(text.find(place).unwrap()).unwrap();
         hover(&session, "a.iv", at, HoverDepth::Full).unwrap().code
     });
@@ -481,7 +482,7 @@ fn expressions_of_top_level_lets() {
         (a, 3) : ([10]f64, i64)
         sum i: a[i] : f64
         a : [10]f64"#]]
-    .assert_eq(&told.join("\n"));
+    .assert_eq(&hover_codes.join("\n"));
 }
 
 /// At a `let`, the hover shows the derivatives of the value, and the cotangent from all its uses.
@@ -490,7 +491,7 @@ fn names_of_values_have_their_cotangents() {
     let text =
         "def f(x: [n]f64, a: f64) -> f64 =\n  let y = a * x\n  let (p, q) = (total(y), a * a)\n  in p^2 * q + p\n";
     let session = session(text);
-    let told = ["y =", "p,", "q)"].map(|place| {
+    let hover_texts = ["y =", "p,", "q)"].map(|place| {
         let at = u32::try_from(text.find(place).unwrap()).unwrap();
         hover(&session, "a.iv", at, HoverDepth::Full).unwrap().plain()
     });
@@ -532,7 +533,7 @@ fn names_of_values_have_their_cotangents() {
         ∂/∂a                 2 * a
 
         `out_adj` is the cotangent of the result of `f`"#]]
-    .assert_eq(&told.join("\n\n"));
+    .assert_eq(&hover_texts.join("\n\n"));
 }
 
 /// If data choose the element, its cotangent is shown with the `let` that determines the index.
@@ -587,7 +588,7 @@ fn hidden_names_are_told_apart() {
     let text = "def f(x: f64) -> f64 = let x = x * x in let x = sin(x) in x * cos(x)\n\
                 def g(x: [n]f64, w: [n]f64) -> [n]f64 = for i: let a = x[i] in sum i: a * exp(w[i])\n";
     let session = session(text);
-    let told = ["* cos", "* exp"].map(|place| {
+    let hover_texts = ["* cos", "* exp"].map(|place| {
         let at = u32::try_from(text.find(place).unwrap()).unwrap();
         hover(&session, "a.iv", at, HoverDepth::Full).unwrap().plain()
     });
@@ -622,7 +623,7 @@ fn hidden_names_are_told_apart() {
         `i1` is the `i` that is shadowed here
 
         `y_adj` is the cotangent of the result of `g`"#]]
-    .assert_eq(&told.join("\n\n"));
+    .assert_eq(&hover_texts.join("\n\n"));
 }
 
 /// An integer that is an index may be 0, and work is attributed to the expression that performs it.
@@ -633,8 +634,8 @@ fn work_is_that_of_all_arguments() {
     let session = session(text);
     let work = |place: &str| {
         let at = u32::try_from(text.find(place).unwrap()).unwrap();
-        let told = hover(&session, "a.iv", at, HoverDepth::Full).unwrap();
-        let rows = told.rows.into_iter().filter(|(what, _)| what.contains("work") || what == "adjoint");
+        let hover_info = hover(&session, "a.iv", at, HoverDepth::Full).unwrap();
+        let rows = hover_info.rows.into_iter().filter(|(what, _)| what.contains("work") || what == "adjoint");
         rows.map(|(what, code)| format!("{place} {what}: {code}\n")).collect::<String>()
     };
     expect![[r#"
@@ -653,7 +654,7 @@ fn work_is_that_of_all_arguments() {
 fn work_of_one_evaluation_begins_where_lets_are_known() {
     let session = session(PROGRAM);
     let at = |text: &str| u32::try_from(PROGRAM.find(text).unwrap() + text.find('^').unwrap()).unwrap();
-    let told = hover(&session, "a.iv", at("off[i]^2"), HoverDepth::Full).unwrap();
-    let work = told.rows.iter().find(|(what, _)| what == "work").map(|(_, code)| code.as_str());
-    assert_eq!(work, Some("1, in all n"), "{}", told.plain());
+    let hover_info = hover(&session, "a.iv", at("off[i]^2"), HoverDepth::Full).unwrap();
+    let work = hover_info.rows.iter().find(|(what, _)| what == "work").map(|(_, code)| code.as_str());
+    assert_eq!(work, Some("1, in all n"), "{}", hover_info.plain());
 }

@@ -125,7 +125,7 @@ pub(crate) fn of_programs() {
     find(&workspace().join("std"), &mut files);
     find(&workspace().join("examples"), &mut files);
     files.sort();
-    let mut told: Vec<HoverAnswer> = Vec::new();
+    let mut answers: Vec<HoverAnswer> = Vec::new();
     let mut client = ScriptedClient::start(json!({"textDocument": {"hover": {"contentFormat": ["markdown"]}}}));
     for (file, number) in files.iter().zip(0..) {
         let text = std::fs::read_to_string(file).unwrap();
@@ -146,18 +146,18 @@ pub(crate) fn of_programs() {
             while answer["result"].to_string().contains(PENDING) && begun.elapsed() < PATIENCE {
                 answer = timed(&mut client, "textDocument/hover", hover(&uri, line)).1;
             }
-            told.push(HoverAnswer { name: format!("{name}.{def}"), first, all: begun.elapsed(), pending });
+            answers.push(HoverAnswer { name: format!("{name}.{def}"), first, all: begun.elapsed(), pending });
         }
         client.notify("textDocument/didClose", json!({"textDocument": {"uri": uri}}));
     }
     client.leave();
-    rows("the first answer", &mut told, |told| told.first);
-    rows("all that is told", &mut told, |told| told.all);
-    let ratio = |told: &HoverAnswer| {
-        let (file, line) = told.pending.as_ref()?;
-        Some((told.all.as_secs_f64() / alone(&files, file, *line).as_secs_f64(), told.name.clone()))
+    rows("the first answer", &mut answers, |hover_answer| hover_answer.first);
+    rows("all that is told", &mut answers, |told| told.all);
+    let ratio = |hover_answer: &HoverAnswer| {
+        let (file, line) = hover_answer.pending.as_ref()?;
+        Some((hover_answer.all.as_secs_f64() / alone(&files, file, *line).as_secs_f64(), hover_answer.name.clone()))
     };
-    let mut ratios: Vec<(f64, String)> = told.iter().filter_map(ratio).collect();
+    let mut ratios: Vec<(f64, String)> = answers.iter().filter_map(ratio).collect();
     ratios.sort_by(|a, b| b.0.total_cmp(&a.0));
     println!("hovers that say \"{PENDING}\": {}; ratio to the time without a server:", ratios.len());
     ratios.iter().take(SLOWEST).for_each(|(ratio, name)| println!("    {ratio:>8.2}    {name}"));
@@ -173,23 +173,23 @@ fn alone(files: &[PathBuf], file: &Path, line: usize) -> Duration {
     let text = std::fs::read_to_string(file).unwrap();
     let at = text.split_inclusive('\n').take(line).map(str::len).sum::<usize>() + 5;
     let begun = Instant::now();
-    let told = lang_ide::hover::hover(&session, &module(file), u32::try_from(at).unwrap(), HoverDepth::Full);
-    assert!(told.is_some(), "{}: {line}", file.display());
+    let hover_info = lang_ide::hover::hover(&session, &module(file), u32::try_from(at).unwrap(), HoverDepth::Full);
+    assert!(hover_info.is_some(), "{}: {line}", file.display());
     begun.elapsed()
 }
 
 /// Prints the percentiles of the times, and the greatest ones with their names.
-fn rows(what: &str, told: &mut [HoverAnswer], of: fn(&HoverAnswer) -> Duration) {
-    let times = Times::of(told.iter().map(of).collect());
+fn rows(what: &str, hover_answer: &mut [HoverAnswer], of: fn(&HoverAnswer) -> Duration) {
+    let times = Times::of(hover_answer.iter().map(of).collect());
     println!(
         "hovers, {what}: {} definitions   p50 {:>7.2} ms   p99 {:>7.2} ms   most {:>7.2} ms",
-        told.len(),
+        hover_answer.len(),
         times.at(50),
         times.at(99),
         times.at(100)
     );
-    told.sort_by_key(|told| std::cmp::Reverse(of(told)));
-    for one in told.iter().take(SLOWEST) {
+    hover_answer.sort_by_key(|answers| std::cmp::Reverse(of(answers)));
+    for one in hover_answer.iter().take(SLOWEST) {
         println!("    {:>8.1} ms {}", of(one).as_secs_f64() * 1e3, one.name);
     }
 }

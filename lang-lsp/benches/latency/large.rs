@@ -168,6 +168,7 @@ pub(crate) fn measure() {
 /// Prints the first time, which includes more computation, and the least of the others.
 fn row(what: &str, request: &str, times: &[Duration]) {
     let ms = |time: &Duration| time.as_secs_f64() * 1e3;
-    let again = times.iter().skip(1).min().map_or_else(String::new, |least| format!("   again {:>8.1} ms", ms(least)));
-    println!("large, {what:<20} {request:<26} {:>8.1} ms{again}", ms(&times[0]));
+    let repeat_text =
+        times.iter().skip(1).min().map_or_else(String::new, |least| format!("   again {:>8.1} ms", ms(least)));
+    println!("large, {what:<20} {request:<26} {:>8.1} ms{repeat_text}", ms(&times[0]));
 }

@@ -83,8 +83,8 @@ fn keystroke(client: &mut ScriptedClient, round: usize, line: u32, version: &mut
     type_digit(client, round, line, version);
     let wanted = *version;
     let published = |m: &Value| {
-        let told = &m["params"];
-        m["method"] == "textDocument/publishDiagnostics" && told["uri"] == URI && told["version"] == wanted
+        let params = &m["params"];
+        m["method"] == "textDocument/publishDiagnostics" && params["uri"] == URI && params["version"] == wanted
     };
     let (came, _) = client.wait(published);
     came.saturating_duration_since(begun)
@@ -137,8 +137,8 @@ fn memory(client: &ScriptedClient) -> Option<u64> {
 }
 
 fn main() {
-    let asked: Vec<String> = std::env::args().skip(1).filter(|a| !a.starts_with('-')).collect();
-    let wanted = |what: &str| asked.is_empty() || asked.iter().any(|a| what.contains(a.as_str()));
+    let filters: Vec<String> = std::env::args().skip(1).filter(|a| !a.starts_with('-')).collect();
+    let wanted = |what: &str| filters.is_empty() || filters.iter().any(|a| what.contains(a.as_str()));
     if wanted("large") {
         large::measure();
     }
@@ -148,7 +148,7 @@ fn main() {
     if wanted("hovers") {
         hovers::of_programs();
     }
-    if !asked.is_empty() && asked.iter().all(|a| ["large", "derivative", "hovers"].contains(&a.as_str())) {
+    if !filters.is_empty() && filters.iter().all(|a| ["large", "derivative", "hovers"].contains(&a.as_str())) {
         return;
     }
     for definitions in [300, 3000] {

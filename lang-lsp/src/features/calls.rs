@@ -12,22 +12,22 @@ use crate::snapshot::{ModuleText, RequestContext};
 
 /// Returns the definition at a position.
 pub(crate) fn prepare(
-    seen: &RequestContext<'_>,
+    context: &RequestContext<'_>,
     at: &TextDocumentPositionParams,
 ) -> Result<Option<Vec<CallHierarchyItem>>> {
-    let text = seen.document(&at.text_document.uri)?;
-    let found = prepare_calls(seen.session, &text.module, text.offset(at.position));
-    Ok(found.and_then(|found| to_protocol(seen, &found)).map(|item| vec![item]))
+    let text = context.document(&at.text_document.uri)?;
+    let found = prepare_calls(context.session, &text.module, text.offset(at.position));
+    Ok(found.and_then(|found| to_protocol(context, &found)).map(|item| vec![item]))
 }
 
-fn to_protocol(seen: &RequestContext<'_>, of: &CallItem) -> Option<CallHierarchyItem> {
-    let text = seen.text(&of.location.module)?;
+fn to_protocol(context: &RequestContext<'_>, of: &CallItem) -> Option<CallHierarchyItem> {
+    let text = context.text(&of.location.module)?;
     Some(CallHierarchyItem {
         name: of.name.to_string(),
         kind: SymbolKind::FUNCTION,
         tags: None,
         detail: Some(of.detail.clone()),
-        uri: seen.url(&of.location.module)?,
+        uri: context.url(&of.location.module)?,
         range: text.range(of.location.span),
         selection_range: text.range(of.selection),
         data: None,
@@ -44,9 +44,9 @@ fn with_work(mut item: CallHierarchyItem, calls: &CallSites) -> CallHierarchyIte
 }
 
 /// Finds the item that the client sent back.
-fn find_item(seen: &RequestContext<'_>, item: &CallHierarchyItem) -> Result<Option<CallItem>> {
-    let text = seen.document(&item.uri)?;
-    Ok(prepare_calls(seen.session, &text.module, text.offset(item.selection_range.start)))
+fn find_item(context: &RequestContext<'_>, item: &CallHierarchyItem) -> Result<Option<CallItem>> {
+    let text = context.document(&item.uri)?;
+    Ok(prepare_calls(context.session, &text.module, text.offset(item.selection_range.start)))
 }
 
 fn ranges(text: &ModuleText, calls: &CallSites) -> Vec<Range> {
@@ -55,32 +55,32 @@ fn ranges(text: &ModuleText, calls: &CallSites) -> Vec<Range> {
 
 /// Returns the callers.
 pub(crate) fn incoming(
-    seen: &RequestContext<'_>,
+    context: &RequestContext<'_>,
     of: &CallHierarchyItem,
 ) -> Result<Option<Vec<CallHierarchyIncomingCall>>> {
-    let Some(of) = find_item(seen, of)? else { return Ok(None) };
+    let Some(of) = find_item(context, of)? else { return Ok(None) };
     let one = |calls: CallSites| {
-        let text = seen.text(&calls.item.location.module)?;
+        let text = context.text(&calls.item.location.module)?;
         Some(CallHierarchyIncomingCall {
-            from: with_work(to_protocol(seen, &calls.item)?, &calls),
+            from: with_work(to_protocol(context, &calls.item)?, &calls),
             from_ranges: ranges(&text, &calls),
         })
     };
-    Ok(Some(callers(seen.session, &of).into_iter().filter_map(one).collect()))
+    Ok(Some(callers(context.session, &of).into_iter().filter_map(one).collect()))
 }
 
 /// Returns the callees.
 pub(crate) fn outgoing(
-    seen: &RequestContext<'_>,
+    context: &RequestContext<'_>,
     of: &CallHierarchyItem,
 ) -> Result<Option<Vec<CallHierarchyOutgoingCall>>> {
-    let Some(of) = find_item(seen, of)? else { return Ok(None) };
-    let Some(text) = seen.text(&of.location.module) else { return Ok(None) };
+    let Some(of) = find_item(context, of)? else { return Ok(None) };
+    let Some(text) = context.text(&of.location.module) else { return Ok(None) };
     let one = |calls: CallSites| {
         Some(CallHierarchyOutgoingCall {
-            to: with_work(to_protocol(seen, &calls.item)?, &calls),
+            to: with_work(to_protocol(context, &calls.item)?, &calls),
             from_ranges: ranges(&text, &calls),
         })
     };
-    Ok(Some(called(seen.session, &of).into_iter().filter_map(one).collect()))
+    Ok(Some(called(context.session, &of).into_iter().filter_map(one).collect()))
 }

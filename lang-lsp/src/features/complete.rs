@@ -18,22 +18,22 @@ use crate::snapshot::{ModuleText, RequestContext};
 
 /// Returns the completion candidates. `bracket` is set if an opened bracket triggered the request.
 pub(crate) fn completion(
-    seen: &RequestContext<'_>,
+    context: &RequestContext<'_>,
     at: &TextDocumentPositionParams,
     bracket: bool,
 ) -> Result<Option<CompletionResponse>> {
-    let text = seen.document(&at.text_document.uri)?;
-    if bracket && !is_derivative_operand(seen.session, &text.module, text.offset(at.position)) {
+    let text = context.document(&at.text_document.uri)?;
+    if bracket && !is_derivative_operand(context.session, &text.module, text.offset(at.position)) {
         return Ok(None);
     }
-    let found = complete(seen.session, &text.module, text.offset(at.position));
+    let found = complete(context.session, &text.module, text.offset(at.position));
     let range = text.range(found.replaced_span);
     let one = |completion: Completion| {
-        let new_text = match completion.is_snippet && !seen.abilities.snippets {
+        let new_text = match completion.is_snippet && !context.abilities.snippets {
             true => without_placeholders(&completion.insert),
             false => completion.insert.clone(),
         };
-        let template = completion.is_snippet && seen.abilities.snippets;
+        let template = completion.is_snippet && context.abilities.snippets;
         to_protocol(&text, completion, TextEdit { range, new_text }, template)
     };
     let items = found.items.into_iter().map(one).collect();
@@ -87,9 +87,9 @@ fn without_placeholders(template: &str) -> String {
 }
 
 /// Adds the documentation of a candidate.
-pub(crate) fn resolve(seen: &RequestContext<'_>, mut item: CompletionItem) -> Result<CompletionItem> {
+pub(crate) fn resolve(context: &RequestContext<'_>, mut item: CompletionItem) -> Result<CompletionItem> {
     let subject = item.data.as_ref().and_then(Value::as_str).and_then(DocumentedName::from_key);
-    if let Some(said) = subject.and_then(|subject| subject.docs(seen.session)) {
+    if let Some(said) = subject.and_then(|subject| subject.docs(context.session)) {
         let code = Some(said.signature).filter(|code| !code.is_empty());
         let parts = code.map(|code| format!("```iverson\n{code}\n```")).into_iter().chain([said.docs]);
         let parts: Vec<String> = parts.filter(|part| !part.is_empty()).collect();
@@ -103,9 +103,9 @@ fn markdown(value: String) -> Documentation {
 }
 
 /// Returns the signatures of the call at a position, with the active parameter.
-pub(crate) fn signatures(seen: &RequestContext<'_>, at: &TextDocumentPositionParams) -> Result<Option<SignatureHelp>> {
-    let text = seen.document(&at.text_document.uri)?;
-    let found = signature_help(seen.session, &text.module, text.offset(at.position));
+pub(crate) fn signatures(context: &RequestContext<'_>, at: &TextDocumentPositionParams) -> Result<Option<SignatureHelp>> {
+    let text = context.document(&at.text_document.uri)?;
+    let found = signature_help(context.session, &text.module, text.offset(at.position));
     if found.is_empty() {
         return Ok(None);
     }

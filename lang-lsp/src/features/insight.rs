@@ -30,16 +30,16 @@ use crate::views;
 
 /// Returns the hover of a position.
 pub(crate) fn hover(
-    seen: &RequestContext<'_>,
+    context: &RequestContext<'_>,
     at: &TextDocumentPositionParams,
     depth: HoverDepth,
 ) -> Result<Option<Hover>> {
-    let text = seen.document(&at.text_document.uri)?;
-    let Some(told) = hover_with_last_known(seen, &text.module, text.offset(at.position), depth) else {
+    let text = context.document(&at.text_document.uri)?;
+    let Some(hover) = hover_with_last_known(context, &text.module, text.offset(at.position), depth) else {
         return Ok(None);
     };
-    let contents = HoverContents::Markup(markup(seen, &told));
-    Ok(Some(Hover { contents, range: Some(text.range(told.span)) }))
+    let contents = HoverContents::Markup(markup(context, &hover));
+    Ok(Some(Hover { contents, range: Some(text.range(hover.span)) }))
 }
 
 /// Hovers that take longer are computed in advance.
@@ -49,38 +49,38 @@ const MANY_DEFINITIONS: usize = 300;
 
 /// Returns the hover of an offset. If costs and derivatives are missing, the last known ones are
 /// filled in.
-fn hover_with_last_known(seen: &RequestContext<'_>, module: &ModuleName, at: u32, depth: HoverDepth) -> Option<Told> {
-    let quick = told_at(seen.session, module, at, HoverDepth::Quick)?;
-    let item = seen.session.item_at(module, at).filter(|_| quick.pending);
+fn hover_with_last_known(context: &RequestContext<'_>, module: &ModuleName, at: u32, depth: HoverDepth) -> Option<Told> {
+    let quick = told_at(context.session, module, at, HoverDepth::Quick)?;
+    let item = context.session.item_at(module, at).filter(|_| quick.pending);
     let Some(item) = item.map(|item| item.global) else { return Some(quick) };
-    let filled = |age| lock_store(seen).last_known.fill_in(&item, &quick, age);
-    if lock_store(seen).last_known.is_current(&item, seen.edition, &quick) {
+    let filled = |age| lock_store(context).last_known.fill_in(&item, &quick, age);
+    if lock_store(context).last_known.is_current(&item, context.edition, &quick) {
         return filled(ValueAge::Current).or(Some(quick));
     }
     if depth != HoverDepth::Full {
         return filled(ValueAge::Computing).or(Some(quick));
     }
-    let told = told_at(seen.session, module, at, depth)?;
-    if has_values(&told) {
-        lock_store(seen).last_known.store(&item, seen.edition, &told);
-        return Some(told);
+    let hover = told_at(context.session, module, at, depth)?;
+    if has_values(&hover) {
+        lock_store(context).last_known.store(&item, context.edition, &hover);
+        return Some(hover);
     }
-    if seen.has_errors() {
-        return filled(ValueAge::Broken).or(Some(told));
+    if context.has_errors() {
+        return filled(ValueAge::Broken).or(Some(hover));
     }
-    lock_store(seen).last_known.remove(&item, &told);
-    Some(told)
+    lock_store(context).last_known.remove(&item, &hover);
+    Some(hover)
 }
 
 /// Computes hovers of a module's definitions in advance. These are the slow ones and, in a module
 /// of at most `MANY` definitions, those that are not stored yet.
-pub(crate) fn precompute_hovers(seen: &RequestContext<'_>, module: &ModuleName) {
-    let defs: Vec<_> = lenses(seen.session, module).into_iter().filter(|lens| lens.lens == Lens::Cost).collect();
+pub(crate) fn precompute_hovers(context: &RequestContext<'_>, module: &ModuleName) {
+    let defs: Vec<_> = lenses(context.session, module).into_iter().filter(|lens| lens.lens == Lens::Cost).collect();
     let first = defs.len() <= MANY_DEFINITIONS;
     for PlacedLens { span, def, .. } in defs {
         let def = GlobalName { module: module.clone(), name: def };
-        let Some(quick) = told_at(seen.session, module, span.start, HoverDepth::Names) else { continue };
-        let checker = lock_store(seen);
+        let Some(quick) = told_at(context.session, module, span.start, HoverDepth::Names) else { continue };
+        let checker = lock_store(context);
         let unknown = || {
             checker.last_known.title(&def).is_some()
                 && checker.last_known.fill_in(&def, &quick, ValueAge::Current).is_none()
@@ -89,50 +89,50 @@ pub(crate) fn precompute_hovers(seen: &RequestContext<'_>, module: &ModuleName) 
         drop(checker);
         if wanted {
             let begun = Instant::now();
-            let _ = hover_with_last_known(seen, module, span.start, HoverDepth::Full);
-            lock_store(seen).last_known.set_slow(&def, begun.elapsed() >= SLOW_HOVER);
+            let _ = hover_with_last_known(context, module, span.start, HoverDepth::Full);
+            lock_store(context).last_known.set_slow(&def, begun.elapsed() >= SLOW_HOVER);
         }
     }
 }
 
-fn lock_store<'s>(seen: &'s RequestContext<'_>) -> MutexGuard<'s, DiagnosticStore> {
-    seen.diagnostic_store.lock().unwrap_or_else(PoisonError::into_inner)
+fn lock_store<'s>(context: &'s RequestContext<'_>) -> MutexGuard<'s, DiagnosticStore> {
+    context.diagnostic_store.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Renders the hover in the format that the client supports.
-fn markup(seen: &RequestContext<'_>, told: &Told) -> MarkupContent {
-    match seen.abilities.markdown {
-        true => MarkupContent { kind: MarkupKind::Markdown, value: told.markdown(seen.abilities.tables) },
-        false => MarkupContent { kind: MarkupKind::PlainText, value: told.plain() },
+fn markup(context: &RequestContext<'_>, hover: &Told) -> MarkupContent {
+    match context.abilities.markdown {
+        true => MarkupContent { kind: MarkupKind::Markdown, value: hover.markdown(context.abilities.tables) },
+        false => MarkupContent { kind: MarkupKind::PlainText, value: hover.plain() },
     }
 }
 
 /// Returns the hints of a range. Costs are the stored ones; when new ones are computed, the client
 /// is requested to refresh.
-pub(crate) fn inlay_hints(seen: &RequestContext<'_>, url: &Url, range: Range) -> Result<Option<Vec<InlayHint>>> {
-    let text = seen.document(url)?;
-    let chosen = seen.settings.hints;
+pub(crate) fn inlay_hints(context: &RequestContext<'_>, url: &Url, range: Range) -> Result<Option<Vec<InlayHint>>> {
+    let text = context.document(url)?;
+    let chosen = context.settings.hints;
     let wanted = HintSelection { extents: chosen.extents, sizes: chosen.sizes, types: chosen.types, cost: false };
     let span = text.span(range);
-    let mut all = hints(seen.session, &text.module, span, wanted);
+    let mut all = hints(context.session, &text.module, span, wanted);
     if chosen.cost {
-        let checker = seen.diagnostic_store.lock().unwrap_or_else(PoisonError::into_inner);
-        let known = checker.cost_hints(seen.session, &text.module, chosen.change);
+        let checker = context.diagnostic_store.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = checker.cost_hints(context.session, &text.module, chosen.change);
         // A hint that differs from its plain form shows a changed cost.
-        let plain = checker.cost_hints(seen.session, &text.module, false);
+        let plain = checker.cost_hints(context.session, &text.module, false);
         let shown = known.into_iter().zip(plain).filter(|(hint, plain)| chosen.every_cost || hint.text != plain.text);
-        all.extend(shown.map(|(hint, _)| hint).filter(|hint| span.contains_inclusive(hint.at)));
+        all.extend(shown.map(|(hint, _)| hint).filter(|hint| span.contains_inclusive(hint.offset)));
     }
     Ok(Some(all.into_iter().map(|hint| inlay_hint(&text, url, hint)).collect()))
 }
 
 fn inlay_hint(text: &ModuleText, url: &Url, hint: SourceHint) -> InlayHint {
-    let position = text.position(hint.at);
+    let position = text.position(hint.offset);
     let edit = TextEdit { range: Range { start: position, end: position }, new_text: hint.text.clone() };
     InlayHint {
         position,
         label: InlayHintLabel::String(hint.text),
-        kind: matches!(hint.kind, HintKind::Type | HintKind::Size).then_some(InlayHintKind::TYPE),
+        kind: matches!(hint.kind, HintKind::Type | HintKind::ArrayType).then_some(InlayHintKind::TYPE),
         text_edits: hint.is_insertable.then(|| vec![edit]),
         // Computed on `inlayHint/resolve`.
         tooltip: None,
@@ -150,21 +150,21 @@ pub(crate) fn hint_target(data: Option<&Value>) -> Option<(Url, u32)> {
 }
 
 /// Adds the hover of the described name to a hint.
-pub(crate) fn resolve_hint(seen: &RequestContext<'_>, hint: InlayHint, url: &Url, at: u32) -> Result<InlayHint> {
-    let text = seen.document(url)?;
-    let told = told_at(seen.session, &text.module, at, HoverDepth::Quick);
-    Ok(InlayHint { tooltip: told.map(|told| InlayHintTooltip::MarkupContent(markup(seen, &told))), ..hint })
+pub(crate) fn resolve_hint(context: &RequestContext<'_>, hint: InlayHint, url: &Url, at: u32) -> Result<InlayHint> {
+    let text = context.document(url)?;
+    let hover = told_at(context.session, &text.module, at, HoverDepth::Quick);
+    Ok(InlayHint { tooltip: hover.map(|told| InlayHintTooltip::MarkupContent(markup(context, &told))), ..hint })
 }
 
 /// Returns the lenses of a document: of its definitions, and of its comments `-- >>> expr`. A cost
 /// lens receives its title on `codeLens/resolve`.
-pub(crate) fn code_lenses(seen: &RequestContext<'_>, url: &Url) -> Result<Option<Vec<CodeLens>>> {
+pub(crate) fn code_lenses(context: &RequestContext<'_>, url: &Url) -> Result<Option<Vec<CodeLens>>> {
     if views::is_view(url) {
         return Ok(None);
     }
-    let text = seen.document(url)?;
-    let chosen = seen.settings.lenses;
-    let found = lenses(seen.session, &text.module).into_iter().filter(|at| match at.lens {
+    let text = context.document(url)?;
+    let chosen = context.settings.lenses;
+    let found = lenses(context.session, &text.module).into_iter().filter(|at| match at.lens {
         Lens::Cost => chosen.cost,
         Lens::Run => chosen.run,
         Lens::View(_) => chosen.views,
@@ -205,13 +205,13 @@ pub(crate) fn lens_target(data: Option<&Value>) -> Option<(Url, String)> {
 
 /// Computes and stores the title of a cost lens. If errors prevent it, returns the last known one.
 pub(crate) fn cost_lens_title(
-    seen: &RequestContext<'_>,
+    context: &RequestContext<'_>,
     def: &GlobalName,
     broken: impl FnOnce() -> bool,
 ) -> Option<String> {
-    let title = cost_title(seen.session, &def.module, &def.name).filter(|title| !title.is_empty());
+    let title = cost_title(context.session, &def.module, &def.name).filter(|title| !title.is_empty());
     let broken = title.is_none() && broken();
-    let mut checker = lock_store(seen);
+    let mut checker = lock_store(context);
     match &title {
         Some(title) => checker.last_known.store_title(def.clone(), title.clone()),
         None if broken => return checker.last_known.title(def).map(|title| format!("{title}{LAST_KNOWN_MARK}")),
@@ -223,35 +223,35 @@ pub(crate) fn cost_lens_title(
 /// Returns the cost lens of a definition. If `known` is set, the title is the last known one and
 /// nothing is computed.
 pub(crate) fn resolve_lens(
-    seen: &RequestContext<'_>,
+    context: &RequestContext<'_>,
     range: Range,
     url: &Url,
     def: &str,
     known: bool,
 ) -> Result<CodeLens> {
-    let text = seen.document(url)?;
+    let text = context.document(url)?;
     let name = GlobalName::new(&text.module, def);
     let said = match known {
-        true => match lock_store(seen).last_known.title(&name) {
+        true => match lock_store(context).last_known.title(&name) {
             Some(title) => format!("{title}{LAST_KNOWN_MARK}"),
             None => "costs are being computed".to_owned(),
         },
-        false => cost_lens_title(seen, &name, || seen.has_errors()).unwrap_or_else(|| "cost unknown".to_owned()),
+        false => cost_lens_title(context, &name, || context.has_errors()).unwrap_or_else(|| "cost unknown".to_owned()),
     };
     Ok(lens(range, &said, SHOW_VIEW, vec![json!(url), json!(def), json!("cost")]))
 }
 
 /// Returns the code actions of a selection.
 pub(crate) fn code_actions(
-    seen: &RequestContext<'_>,
+    context: &RequestContext<'_>,
     params: &CodeActionParams,
 ) -> Result<Option<Vec<CodeActionOrCommand>>> {
-    let text = seen.document(&params.text_document.uri)?;
-    if !seen.abilities.action_literals || views::is_view(&params.text_document.uri) {
+    let text = context.document(&params.text_document.uri)?;
+    if !context.abilities.action_literals || views::is_view(&params.text_document.uri) {
         return Ok(None);
     }
     let only = params.context.only.as_deref();
-    let asked = |kind: &CodeActionKind| {
+    let is_requested = |kind: &CodeActionKind| {
         let within = |wanted: &CodeActionKind| kind.as_str().starts_with(wanted.as_str());
         only.is_none_or(|only| only.iter().any(within))
     };
@@ -261,19 +261,19 @@ pub(crate) fn code_actions(
         Some(there.cloned().collect::<Vec<_>>()).filter(|all| !all.is_empty())
     };
     let mut all = Vec::new();
-    if asked(&CodeActionKind::QUICKFIX) {
+    if is_requested(&CodeActionKind::QUICKFIX) {
         all.extend(
             params
                 .context
                 .diagnostics
                 .iter()
-                .flat_map(|d| cost_warning_actions(seen, &text, &params.text_document.uri, d)),
+                .flat_map(|d| cost_warning_actions(context, &text, &params.text_document.uri, d)),
         );
     }
     let (module, selected) = (&text.module, text.span(params.range));
-    let offered = match seen.abilities.resolves_action_edits {
-        true => actions_without_derivatives(seen.session, module, selected),
-        false => actions(seen.session, module, selected),
+    let offered = match context.abilities.resolves_action_edits {
+        true => actions_without_derivatives(context.session, module, selected),
+        false => actions(context.session, module, selected),
     };
     for action in offered {
         let kind = match action.kind {
@@ -287,7 +287,7 @@ pub(crate) fn code_actions(
         let data =
             action.deferred_derivative.map(|(def, stage)| json!({"uri": url, "def": &*def, "stage": name(stage)}));
         let edit = data.is_none().then(|| workspace_edit(&text, url, action.edits));
-        if asked(&kind) {
+        if is_requested(&kind) {
             let diagnostics = if kind == CodeActionKind::QUICKFIX { wrong(params.range) } else { None };
             let is_preferred = action.preferred.then_some(true);
             let (title, kind) = (action.title, Some(kind));
@@ -296,8 +296,8 @@ pub(crate) fn code_actions(
         }
     }
     // Our own extensions have commands for views.
-    if !seen.abilities.views && only.is_none() {
-        all.extend(view_actions(seen, &text, params));
+    if !context.abilities.views && only.is_none() {
+        all.extend(view_actions(context, &text, params));
     }
     Ok(Some(all))
 }
@@ -318,21 +318,21 @@ pub(crate) fn derivative_target(data: Option<&Value>) -> Option<(Url, String, Vi
 
 /// Adds the edits to a code action.
 pub(crate) fn resolve_action(
-    seen: &RequestContext<'_>,
+    context: &RequestContext<'_>,
     action: CodeAction,
     url: &Url,
     def: &str,
     stage: ViewStage,
 ) -> Result<CodeAction> {
-    let text = seen.document(url)?;
-    let edits = derivative_edits(seen.session, &text.module, def, stage).map_err(request_failed)?;
+    let text = context.document(url)?;
+    let edits = derivative_edits(context.session, &text.module, def, stage).map_err(request_failed)?;
     Ok(CodeAction { edit: Some(workspace_edit(&text, url, edits)), ..action })
 }
 
 /// Returns the views of the definition whose name is selected, as actions.
-fn view_actions(seen: &RequestContext<'_>, text: &ModuleText, params: &CodeActionParams) -> Vec<CodeActionOrCommand> {
+fn view_actions(context: &RequestContext<'_>, text: &ModuleText, params: &CodeActionParams) -> Vec<CodeActionOrCommand> {
     let at = text.span(params.range);
-    let found = lenses_at(seen.session, &text.module, at.start).into_iter();
+    let found = lenses_at(context.session, &text.module, at.start).into_iter();
     let stages = found.filter_map(|lens| match lens.lens {
         Lens::View(stage) => Some((lens.def.to_string(), stage)),
         Lens::Cost => Some((lens.def.to_string(), "cost")),
@@ -361,7 +361,7 @@ fn show_view(title: &str, url: &Url, def: &str, stage: &str) -> Command {
 /// For the warning that an adjoint grows beyond every multiple of its function, returns the views
 /// that explain it.
 fn cost_warning_actions(
-    seen: &RequestContext<'_>,
+    context: &RequestContext<'_>,
     text: &ModuleText,
     url: &Url,
     wrong: &Diagnostic,
@@ -369,7 +369,7 @@ fn cost_warning_actions(
     if wrong.code != Some(NumberOrString::String(Code::W0700.name().to_owned())) {
         return Vec::new();
     }
-    let Some(item) = seen.session.item_at(&text.module, text.offset(wrong.range.start)) else { return Vec::new() };
+    let Some(item) = context.session.item_at(&text.module, text.offset(wrong.range.start)) else { return Vec::new() };
     let show = |(what, stage): (&str, &str)| {
         let title = format!("Show {what} of `{}`", item.name);
         let command = Some(show_view(&title, url, &item.name, stage));

@@ -11,20 +11,20 @@ use crate::snapshot::RequestContext;
 
 /// Returns the edits that format a document. Items that do not parse stay unchanged, and the
 /// diagnostics explain why.
-pub(crate) fn formatting(seen: &RequestContext<'_>, url: &Url) -> Result<Option<Vec<TextEdit>>> {
-    let text = seen.document(url)?;
-    Ok(Some(text_edits(&text, format_module(seen.session, &text.module))))
+pub(crate) fn formatting(context: &RequestContext<'_>, url: &Url) -> Result<Option<Vec<TextEdit>>> {
+    let text = context.document(url)?;
+    Ok(Some(text_edits(&text, format_module(context.session, &text.module))))
 }
 
 /// Returns the edits that format the items in a range.
-pub(crate) fn range_formatting(seen: &RequestContext<'_>, url: &Url, range: Range) -> Result<Option<Vec<TextEdit>>> {
-    let text = seen.document(url)?;
-    Ok(Some(text_edits(&text, format_range(seen.session, &text.module, text.span(range)))))
+pub(crate) fn range_formatting(context: &RequestContext<'_>, url: &Url, range: Range) -> Result<Option<Vec<TextEdit>>> {
+    let text = context.document(url)?;
+    Ok(Some(text_edits(&text, format_range(context.session, &text.module, text.span(range)))))
 }
 
 /// Returns the folding ranges.
-pub(crate) fn folding(seen: &RequestContext<'_>, url: &Url) -> Result<Option<Vec<FoldingRange>>> {
-    let text = seen.document(url)?;
+pub(crate) fn folding(context: &RequestContext<'_>, url: &Url) -> Result<Option<Vec<FoldingRange>>> {
+    let text = context.document(url)?;
     let fold = |fold: lang_ide::folding::FoldRange| {
         let Range { start, end } = text.range(fold.span);
         FoldingRange {
@@ -38,19 +38,19 @@ pub(crate) fn folding(seen: &RequestContext<'_>, url: &Url) -> Result<Option<Vec
             ..FoldingRange::default()
         }
     };
-    let found = folds(seen.session, &text.module).into_iter().map(fold);
+    let found = folds(context.session, &text.module).into_iter().map(fold);
     Ok(Some(found.filter(|fold| fold.start_line < fold.end_line).collect()))
 }
 
 /// Returns the selection ranges around each position, smallest first.
 pub(crate) fn selections(
-    seen: &RequestContext<'_>,
+    context: &RequestContext<'_>,
     url: &Url,
     places: &[Position],
 ) -> Result<Option<Vec<SelectionRange>>> {
-    let text = seen.document(url)?;
+    let text = context.document(url)?;
     let around = |place: &Position| {
-        let spans = selection(seen.session, &text.module, text.offset(*place));
+        let spans = selection(context.session, &text.module, text.offset(*place));
         let outer = |parent: Option<SelectionRange>, span: &lang_ide::Span| {
             Some(SelectionRange { range: text.range(*span), parent: parent.map(Box::new) })
         };

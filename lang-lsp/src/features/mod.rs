@@ -16,13 +16,13 @@ use tower_lsp::lsp_types::{self as lsp, TextEdit, Url};
 use crate::snapshot::{ModuleText, RequestContext};
 
 /// Converts locations to the protocol. Each module's text is read once.
-fn locations(seen: &RequestContext<'_>, mut all: Vec<Location>) -> Vec<lsp::Location> {
+fn locations(context: &RequestContext<'_>, mut all: Vec<Location>) -> Vec<lsp::Location> {
     all.sort();
     let mut found = Vec::with_capacity(all.len());
     let mut last: Option<(ModuleText, Url)> = None;
     for location in all {
         if last.as_ref().is_none_or(|(text, _)| text.module != location.module) {
-            last = seen.text(&location.module).zip(seen.url(&location.module));
+            last = context.text(&location.module).zip(context.url(&location.module));
         }
         if let Some((text, uri)) = &last
             && text.module == location.module

@@ -25,7 +25,7 @@ pub(crate) enum NavigationTarget {
 
 /// Returns the requested locations.
 pub(crate) fn go_to(
-    seen: &RequestContext<'_>,
+    context: &RequestContext<'_>,
     at: &TextDocumentPositionParams,
     target: NavigationTarget,
 ) -> Result<Option<GotoDefinitionResponse>> {
@@ -35,29 +35,29 @@ pub(crate) fn go_to(
         NavigationTarget::Implementation => definition::implementation,
         NavigationTarget::Type => definition::type_definition,
     };
-    let text = seen.document(&at.text_document.uri)?;
-    let found = find(seen.session, &text.module, text.offset(at.position));
-    Ok(Some(GotoDefinitionResponse::Array(locations(seen, found))))
+    let text = context.document(&at.text_document.uri)?;
+    let found = find(context.session, &text.module, text.offset(at.position));
+    Ok(Some(GotoDefinitionResponse::Array(locations(context, found))))
 }
 
 /// Returns the references of a name.
 pub(crate) fn find_references(
-    seen: &RequestContext<'_>,
+    context: &RequestContext<'_>,
     at: &TextDocumentPositionParams,
     declaration: bool,
 ) -> Result<Option<Vec<lsp::Location>>> {
-    let text = seen.document(&at.text_document.uri)?;
-    let found = references::references(seen.session, &text.module, text.offset(at.position), declaration);
-    Ok(Some(locations(seen, found)))
+    let text = context.document(&at.text_document.uri)?;
+    let found = references::references(context.session, &text.module, text.offset(at.position), declaration);
+    Ok(Some(locations(context, found)))
 }
 
 /// Returns the occurrences of a name in the document.
 pub(crate) fn highlight(
-    seen: &RequestContext<'_>,
+    context: &RequestContext<'_>,
     at: &TextDocumentPositionParams,
 ) -> Result<Option<Vec<DocumentHighlight>>> {
-    let text = seen.document(&at.text_document.uri)?;
-    let found = highlights(seen.session, &text.module, text.offset(at.position));
+    let text = context.document(&at.text_document.uri)?;
+    let found = highlights(context.session, &text.module, text.offset(at.position));
     let one = |h: lang_ide::highlight::Highlight| {
         let kind = if h.write { DocumentHighlightKind::WRITE } else { DocumentHighlightKind::READ };
         DocumentHighlight { range: text.range(h.span), kind: Some(kind) }

@@ -8,10 +8,10 @@ use super::locations;
 use crate::snapshot::{ModuleText, RequestContext};
 
 /// Returns the symbols of a document.
-pub(crate) fn symbols_of_document(seen: &RequestContext<'_>, url: &Url) -> Result<Option<DocumentSymbolResponse>> {
-    let text = seen.document(url)?;
-    let found = document_symbols(seen.session, &text.module);
-    if seen.abilities.nested_symbols {
+pub(crate) fn symbols_of_document(context: &RequestContext<'_>, url: &Url) -> Result<Option<DocumentSymbolResponse>> {
+    let text = context.document(url)?;
+    let found = document_symbols(context.session, &text.module);
+    if context.abilities.nested_symbols {
         return Ok(Some(DocumentSymbolResponse::Nested(found.into_iter().map(|s| to_nested(&text, s)).collect())));
     }
     let mut flat = Vec::new();
@@ -64,12 +64,12 @@ fn nonempty_name(name: &str) -> String {
 }
 
 /// Returns the symbols of all modules that match a query.
-pub(crate) fn symbols_of_workspace(seen: &RequestContext<'_>, query: &str) -> Result<Option<Vec<SymbolInformation>>> {
-    let found = workspace_symbols(seen.session, query).into_iter();
+pub(crate) fn symbols_of_workspace(context: &RequestContext<'_>, query: &str) -> Result<Option<Vec<SymbolInformation>>> {
+    let found = workspace_symbols(context.session, query).into_iter();
     let one = |s: lang_ide::symbols::WorkspaceSymbol| {
         let module = s.location.module.rsplit('/').next().unwrap_or_default().to_owned();
         let within = s.container.as_deref().map_or(module, str::to_owned);
-        let location = locations(seen, vec![s.location]).pop()?;
+        let location = locations(context, vec![s.location]).pop()?;
         Some(information(&s.name, s.kind, location, Some(&within)))
     };
     Ok(Some(found.filter_map(one).collect()))

@@ -124,14 +124,14 @@ fn lock_sent(sent: &Mutex<SentTokens>) -> std::sync::MutexGuard<'_, SentTokens> 
 }
 
 /// Encodes the current tokens of a document, and reuses the runs that were sent before.
-fn encode_document(seen: &RequestContext<'_>, text: &ModuleText, mut document: SentDocument) -> SentDocument {
-    let parts = token_sections(seen.session, &text.module, &mut document.cache);
+fn encode_document(context: &RequestContext<'_>, text: &ModuleText, mut document: SentDocument) -> SentDocument {
+    let parts = token_sections(context.session, &text.module, &mut document.cache);
     let mut before = PreviousRuns { runs: std::mem::take(&mut document.runs), next: 0, index_by_address: None };
     let mut at = Position::default();
     for part in parts {
         let start = text.position(part.start);
         let known = if start.character == 0 { before.find(&part.tokens) } else { None };
-        let Some(encoded) = known.or_else(|| EncodedRun::new(seen, text, &part, start).map(Arc::new)) else { continue };
+        let Some(encoded) = known.or_else(|| EncodedRun::new(context, text, &part, start).map(Arc::new)) else { continue };
         let (place, first) = encoded.first;
         let line = start.line.saturating_add(place.line);
         let delta_line = line.saturating_sub(at.line);
@@ -172,27 +172,27 @@ impl PreviousRuns {
 }
 
 /// Returns all tokens of a document.
-pub(crate) fn full(seen: &RequestContext<'_>, url: &Url, sent: &Mutex<SentTokens>) -> Result<SemanticTokens> {
-    let text = seen.document(url)?;
+pub(crate) fn full(context: &RequestContext<'_>, url: &Url, sent: &Mutex<SentTokens>) -> Result<SemanticTokens> {
+    let text = context.document(url)?;
     let before = lock_sent(sent).documents.remove(url).unwrap_or_default();
-    let document = encode_document(seen, &text, before);
+    let document = encode_document(context, &text, before);
     let data = document.runs.iter().flat_map(TokenRun::tokens).collect();
     let id = lock_sent(sent).remember(url, document);
     Ok(SemanticTokens { result_id: Some(id), data })
 }
 
 /// Returns the tokens of a range.
-pub(crate) fn tokens_of_range(seen: &RequestContext<'_>, url: &Url, range: Range) -> Result<SemanticTokens> {
-    let text = seen.document(url)?;
-    let found = tokens_in(seen.session, &text.module, text.span(range));
-    let data = encode_tokens(seen, &text, found.into_iter(), Position::default());
+pub(crate) fn tokens_of_range(context: &RequestContext<'_>, url: &Url, range: Range) -> Result<SemanticTokens> {
+    let text = context.document(url)?;
+    let found = tokens_in(context.session, &text.module, text.span(range));
+    let data = encode_tokens(context, &text, found.into_iter(), Position::default());
     Ok(SemanticTokens { result_id: None, data })
 }
 
 /// Returns the difference to the tokens with the id `previous`, or all tokens if those are no
 /// longer stored.
 pub(crate) fn delta(
-    seen: &RequestContext<'_>,
+    context: &RequestContext<'_>,
     url: &Url,
     previous: &str,
     sent: &Mutex<SentTokens>,
@@ -204,10 +204,10 @@ pub(crate) fn delta(
             _ => None,
         }
     };
-    let Some(known) = known else { return Ok(SemanticTokensFullDeltaResult::Tokens(full(seen, url, sent)?)) };
-    let text = seen.document(url)?;
+    let Some(known) = known else { return Ok(SemanticTokensFullDeltaResult::Tokens(full(context, url, sent)?)) };
+    let text = context.document(url)?;
     let old = known.runs.clone();
-    let document = encode_document(seen, &text, known);
+    let document = encode_document(context, &text, known);
     let edits = difference(&old, &document.runs);
     let id = lock_sent(sent).remember(url, document);
     Ok(SemanticTokensFullDeltaResult::TokensDelta(SemanticTokensDelta { result_id: Some(id), edits }))
@@ -243,9 +243,9 @@ fn trim_common<'t, T: PartialEq>(old: &'t [T], new: &'t [T]) -> (&'t [T], &'t [T
 
 impl EncodedRun {
     /// Encodes the tokens of a part that begins at `start`. `None` if it has none.
-    fn new(seen: &RequestContext<'_>, text: &ModuleText, part: &TokenSection, start: Position) -> Option<Self> {
+    fn new(context: &RequestContext<'_>, text: &ModuleText, part: &TokenSection, start: Position) -> Option<Self> {
         let placed = part.tokens.iter().map(|t| Token { span: t.span.shift(part.start), ..*t });
-        let mut rest = encode_tokens(seen, text, placed, Position { line: start.line, character: 0 });
+        let mut rest = encode_tokens(context, text, placed, Position { line: start.line, character: 0 });
         let first = if rest.is_empty() { return None } else { rest.remove(0) };
         let place = Position { line: first.delta_line, character: first.delta_start };
         let last = rest.iter().fold(place, |at, t| match t.delta_line {
@@ -259,12 +259,12 @@ impl EncodedRun {
 
 /// Encodes tokens, which must be in order, as distances. The first distance is from `before`.
 fn encode_tokens(
-    seen: &RequestContext<'_>,
+    context: &RequestContext<'_>,
     text: &ModuleText,
     all: impl Iterator<Item = Token>,
     mut before: Position,
 ) -> Vec<SemanticToken> {
-    let encoding = seen.abilities.encoding;
+    let encoding = context.abilities.encoding;
     let mut data = Vec::new();
     for token in all {
         let at = text.position(token.span.start);
@@ -322,12 +322,12 @@ mod tests {
         ) {
             let (old, new): (Vec<_>, Vec<_>) = (runs(&old), runs(&new));
             let flat = |runs: &[TokenRun]| runs.iter().flat_map(|r| r.tokens().collect::<Vec<_>>()).collect::<Vec<_>>();
-            let mut made = flat(&old);
+            let mut edited_tokens = flat(&old);
             for edit in difference(&old, &new) {
                 let start = edit.start as usize / 5;
-                made.splice(start..start + edit.delete_count as usize / 5, edit.data.unwrap());
+                edited_tokens.splice(start..start + edit.delete_count as usize / 5, edit.data.unwrap());
             }
-            prop_assert_eq!(made, flat(&new));
+            prop_assert_eq!(edited_tokens, flat(&new));
         }
     }
 }

@@ -90,9 +90,9 @@ fn values_of_the_text_as_it_is() {
     // Output of `dbg` precedes the value.
     let value = client.request("workspace/executeCommand", command("iverson.run", json!([URI, "said"])));
     assert_eq!(value["value"], "4.0");
-    let told = client
+    let notification = client
         .wait_for_notification("window/showMessage", |p| p["message"].as_str().is_some_and(|m| m.contains("said")));
-    assert_eq!(told["message"], "line 2:5: 3.0\nsaid = 4.0");
+    assert_eq!(notification["message"], "line 2:5: 3.0\nsaid = 4.0");
     // A definition with parameters and no example is not called.
     client.change(URI, 3, None, "def g(x: f64) -> f64 = x\n");
     let wrong = client.request("workspace/executeCommand", command("iverson.run", json!([URI, "g"])));
@@ -117,27 +117,27 @@ fn what_went_wrong_is_told_at_its_place() {
     client.request("workspace/executeCommand", command("iverson.run", json!([URI, "wrong"])));
     let with_failure =
         |p: &Value| p["diagnostics"].as_array().is_some_and(|all| all.iter().any(|d| d["code"] == "E0502"));
-    let told = client.wait_for_notification("textDocument/publishDiagnostics", with_failure);
-    let failure = told["diagnostics"].as_array().unwrap().iter().find(|d| d["code"] == "E0502").unwrap();
+    let notification = client.wait_for_notification("textDocument/publishDiagnostics", with_failure);
+    let failure = notification["diagnostics"].as_array().unwrap().iter().find(|d| d["code"] == "E0502").unwrap();
     assert_eq!(failure["message"], "in the last run: no such thing\nhelp: try another");
     assert_eq!(failure["range"], crate::client::range([1, 2, 1, 5]));
     // The error stays as long as the text of its definition is unchanged, even if the definition
     // moves.
     client.change(URI, 3, Some([0, 0, 0, 0]), "-- a comment\n\n");
-    let told = client.wait_for_notification("textDocument/publishDiagnostics", |p| p["version"] == 3);
-    assert_eq!(told["diagnostics"][0]["range"], crate::client::range([3, 2, 3, 5]), "{told}");
+    let notification = client.wait_for_notification("textDocument/publishDiagnostics", |p| p["version"] == 3);
+    assert_eq!(notification["diagnostics"][0]["range"], crate::client::range([3, 2, 3, 5]), "{notification}");
     client.change(URI, 4, Some([3, 2, 3, 5]), "one ");
-    let told = client.wait_for_notification("textDocument/publishDiagnostics", |p| p["version"] == 4);
-    assert!(!with_failure(&told), "{told}");
+    let notification = client.wait_for_notification("textDocument/publishDiagnostics", |p| p["version"] == 4);
+    assert!(!with_failure(&notification), "{notification}");
     client.change(URI, 5, None, "def μ() =\n  one()\n\ndef one() = 1\n");
     // The next run clears it.
     client.request("workspace/executeCommand", command("iverson.run", json!([URI, "wrong"])));
-    let told = client.wait_for_notification("textDocument/publishDiagnostics", with_failure);
+    let notification = client.wait_for_notification("textDocument/publishDiagnostics", with_failure);
     // It also disappears if one of its callers changes.
-    assert_eq!(told["version"], 5);
+    assert_eq!(notification["version"], 5);
     client.change(URI, 6, Some([3, 12, 3, 13]), "2");
-    let told = client.wait_for_notification("textDocument/publishDiagnostics", |p| p["version"] == 6);
-    assert!(!with_failure(&told), "{told}");
+    let notification = client.wait_for_notification("textDocument/publishDiagnostics", |p| p["version"] == 6);
+    assert!(!with_failure(&notification), "{notification}");
     client.request("workspace/executeCommand", command("iverson.run", json!([URI, "wrong"])));
     client.wait_for_notification("textDocument/publishDiagnostics", with_failure);
     client.request("workspace/executeCommand", command("iverson.run", json!([URI, "one"])));
@@ -188,20 +188,20 @@ fn limits_of_time_and_memory() {
         "stopped, because it used more than 64 MiB, the limit that `iverson.evaluate.memory` sets"
     );
     // The user sees the name of the definition and the reason.
-    let told = client.wait_for_notification("window/showMessage", |p| {
-        p["message"].as_str().is_some_and(|told| told.contains("MiB"))
+    let notification = client.wait_for_notification("window/showMessage", |p| {
+        p["message"].as_str().is_some_and(|text| text.contains("MiB"))
     });
-    assert_eq!(told["message"], format!("much was {}", answer["failed"].as_str().unwrap()));
+    assert_eq!(notification["message"], format!("much was {}", answer["failed"].as_str().unwrap()));
     client.leave();
 }
 
 #[test]
 fn settings_that_mean_nothing_are_told_once() {
     let (mut client, _) = server("settings", json!({"evaluate": {"seconds": "long"}}));
-    let told = client.wait_for_notification("window/showMessage", |_| true);
-    assert_eq!(told["type"], 2);
+    let notification = client.wait_for_notification("window/showMessage", |_| true);
+    assert_eq!(notification["type"], 2);
     assert_eq!(
-        told["message"],
+        notification["message"],
         "`iverson.evaluate.seconds` must be an integer of at least 1, but is \"long\"; using 10"
     );
     client.leave();
@@ -213,8 +213,8 @@ fn what_takes_arguments_runs_on_those_of_an_example() {
     client.change(URI, 2, None, "def g(x: f64) -> f64 = x\n-- >>> g(3.0) + 1.0\n");
     let value = client.request("workspace/executeCommand", command("iverson.run", json!([URI, "g"])));
     assert!(value["value"].as_str().unwrap().starts_with("g(3.0) + 1.0 in\n"), "{value}");
-    let told = client.wait_for_notification("window/showMessage", |_| true);
-    assert!(told["message"].as_str().unwrap().starts_with("g(3.0) + 1.0 =\n"), "{told}");
+    let notification = client.wait_for_notification("window/showMessage", |_| true);
+    assert!(notification["message"].as_str().unwrap().starts_with("g(3.0) + 1.0 =\n"), "{notification}");
     client.leave();
 }
 
@@ -230,7 +230,7 @@ fn what_runs_is_stopped() {
     client.wait_for_notification("$/progress", |p| p["value"]["kind"] == "end");
     // Cancelling its progress stops the evaluation; cancelling another progress does not.
     fs::remove_file(folder.join("pid")).unwrap();
-    client.asked.clear();
+    client.server_requests.clear();
     client.forget();
     let id = client.begin("workspace/executeCommand", command("iverson.run", json!([URI, "wait"])));
     let token = client.asks("window/workDoneProgress/create")["token"].take();

@@ -56,10 +56,11 @@ fn lenses_and_hovers_keep_what_is_known_while_there_are_mistakes() {
     let marked: Vec<String> = before.iter().map(|title| format!("{title} (last known)")).collect();
     assert_eq!(lenses(&mut client), marked);
     for (line, name) in [(0, "f_adj"), (2, "g_adj")] {
-        let told = hover(&mut client, URI, line);
+        let hover_text = hover(&mut client, URI, line);
         assert!(
-            told.contains(name) && told.contains("last known costs and derivatives, from before the errors"),
-            "{told}"
+            hover_text.contains(name)
+                && hover_text.contains("last known costs and derivatives, from before the errors"),
+            "{hover_text}"
         );
     }
     client.change(URI, 3, Some([0, 39, 0, 39]), " x[i]");
@@ -91,7 +92,7 @@ fn hints_keep_what_is_known_until_it_is_computed_again() {
     client.change(URI, 2, Some([0, 37, 0, 37]), " * ");
     let broken = costs(&mut client);
     assert_eq!(broken, [format!("{} (last known)", before[0]), before[1].clone()]);
-    client.asked.clear();
+    client.server_requests.clear();
     client.change(URI, 3, Some([0, 40, 0, 40]), "x[i]");
     // The client receives refresh requests for the new values, for lenses too.
     client.asks("workspace/codeLens/refresh");

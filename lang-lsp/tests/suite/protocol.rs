@@ -298,10 +298,10 @@ fn imports_are_found_on_disk_and_open_documents_win() {
     assert_eq!(codes(&client.diagnostics(&uri(&main), 1)), []);
     // An open document overrides the file, and its importers are checked again.
     client.open(&uri(&part), "def other(x: f64) = x\n");
-    let told = client.wait_for_notification("textDocument/publishDiagnostics", |p| {
+    let notification = client.wait_for_notification("textDocument/publishDiagnostics", |p| {
         p["uri"] == uri(&main) && p["diagnostics"] != json!([])
     });
-    assert_eq!(told["diagnostics"][0]["code"], "E0107");
+    assert_eq!(notification["diagnostics"][0]["code"], "E0107");
     // After it is closed, the file counts again.
     client.notify("textDocument/didClose", json!({"textDocument": {"uri": uri(&part)}}));
     client.wait_for_notification("textDocument/publishDiagnostics", |p| {
@@ -311,10 +311,10 @@ fn imports_are_found_on_disk_and_open_documents_win() {
     fs::remove_file(&part).unwrap();
     let changed = |kind: u32| json!({"changes": [{"uri": uri(&part), "type": kind}]});
     client.notify("workspace/didChangeWatchedFiles", changed(3));
-    let told = client.wait_for_notification("textDocument/publishDiagnostics", |p| {
+    let notification = client.wait_for_notification("textDocument/publishDiagnostics", |p| {
         p["uri"] == uri(&main) && p["diagnostics"] != json!([])
     });
-    assert_eq!(told["diagnostics"][0]["code"], "E0102");
+    assert_eq!(notification["diagnostics"][0]["code"], "E0102");
     fs::write(&part, b"def part(x: f64) = x -- \xff\n").unwrap();
     client.notify("workspace/didChangeWatchedFiles", changed(1));
     client.wait_for_notification("window/logMessage", |p| p["message"].as_str().unwrap().contains("invalid UTF-8"));

@@ -180,9 +180,10 @@ fn layout() {
 /// Requests a hover until it is no longer pending.
 fn hover(client: &mut ScriptedClient, at: &Value) -> String {
     loop {
-        let told = client.request("textDocument/hover", at.clone())["contents"]["value"].as_str().unwrap().to_owned();
-        if !told.contains("are being computed") {
-            return told;
+        let hover_text =
+            client.request("textDocument/hover", at.clone())["contents"]["value"].as_str().unwrap().to_owned();
+        if !hover_text.contains("are being computed") {
+            return hover_text;
         }
     }
 }
@@ -190,10 +191,10 @@ fn hover(client: &mut ScriptedClient, at: &Value) -> String {
 #[test]
 fn hovers() {
     in_both(|client, encoding| {
-        let told = hover(client, &at(encoding, "μ(1.0,"));
-        assert!(told.contains("def μ(𝛼: f64, x: f64) -> f64"), "{told}");
-        let told = hover(client, &at(encoding, "* 2.0"));
-        assert!(told.contains("x * 2.0 : f64"), "{told}");
+        let hover_text = hover(client, &at(encoding, "μ(1.0,"));
+        assert!(hover_text.contains("def μ(𝛼: f64, x: f64) -> f64"), "{hover_text}");
+        let hover_text = hover(client, &at(encoding, "* 2.0"));
+        assert!(hover_text.contains("x * 2.0 : f64"), "{hover_text}");
         assert_eq!(
             client.request(
                 "textDocument/hover",
@@ -398,16 +399,16 @@ fn completion_while_typing_on() {
     let place =
         |character: usize| json!({"textDocument": {"uri": URI}, "position": {"line": 0, "character": character}});
     let mut version = 1;
-    let mut asked = Vec::new();
+    let mut requests = Vec::new();
     for (nth, letter) in WORD.char_indices() {
         let at = u32::try_from(LINE.len() + nth).unwrap();
         version += 1;
         client.change(URI, version, Some([0, at, 0, at]), &letter.to_string());
         let list = client.begin("textDocument/completion", place(LINE.len() + nth + 1));
         let help = client.begin("textDocument/signatureHelp", place(LINE.len() + nth + 1));
-        asked.push((nth, list, help));
+        requests.push((nth, list, help));
     }
-    for (nth, list, help) in asked {
+    for (nth, list, help) in requests {
         let list = client.answer(list);
         let items = list["result"]["items"].as_array().unwrap_or_else(|| panic!("{list}"));
         let item = items.iter().find(|i| i["label"] == WORD).unwrap();
@@ -435,14 +436,14 @@ fn completion_at_a_bracket() {
     client
         .open(URI, "def square(x: f64) -> f64 = x * x\ndef f(x: f64) -> f64 = grad(\n\ndef g(x: f64) -> f64 = sin(\n");
     let context = json!({"triggerKind": 2, "triggerCharacter": "("});
-    let mut asked = |line: u32, character: u32| {
+    let mut completion_at = |line: u32, character: u32| {
         let position = json!({"line": line, "character": character});
         let params = json!({"textDocument": {"uri": URI}, "position": position, "context": context});
         client.request("textDocument/completion", params)
     };
-    let list = asked(1, 28);
+    let list = completion_at(1, 28);
     assert!(list["items"].as_array().unwrap().iter().any(|i| i["label"] == "square"), "{list}");
-    assert_eq!(asked(3, 27), Value::Null);
+    assert_eq!(completion_at(3, 27), Value::Null);
     client.leave();
 }
 
@@ -505,15 +506,15 @@ fn a_long_hover_comes_to_an_end() {
     let line = text.lines().position(|line| line.starts_with("def gradient")).unwrap();
     let place = json!({"textDocument": {"uri": URI}, "position": {"line": line, "character": 5}});
     let begun = std::time::Instant::now();
-    let told = loop {
-        let told =
+    let hover_text = loop {
+        let hover_text =
             client.request("textDocument/hover", place.clone())["contents"]["value"].as_str().unwrap().to_owned();
-        if !told.contains("are being computed") {
-            break told;
+        if !hover_text.contains("are being computed") {
+            break hover_text;
         }
         assert!(begun.elapsed().as_secs() < 120, "it is never known");
         std::thread::sleep(std::time::Duration::from_millis(100));
     };
-    assert!(told.contains("def gradient_adj("), "{told}");
+    assert!(hover_text.contains("def gradient_adj("), "{hover_text}");
     client.leave();
 }

@@ -66,15 +66,15 @@ fn views_that_are_files() {
     assert!(old.contains("sin(x)") && old.contains("`y`"), "{old}");
     client.change(URI, 4, Some([0, 27, 0, 28]), "x * x");
     wait_for_text(&file, |text| text.contains("2 * x") && !text.starts_with("-- outdated: "));
-    let told = client.request("textDocument/diagnostic", document.clone());
-    assert_eq!(told["items"], json!([]), "{told}");
+    let report = client.request("textDocument/diagnostic", document.clone());
+    assert_eq!(report["items"], json!([]), "{report}");
     // A definition of the same name in another document has another file.
     client.open("untitled:two", "def f(x: f64) -> f64 = exp(x)\n");
     let other = json!({"command": "iverson.showView", "arguments": ["untitled:two", "f", "adjoint", false]});
     let other = client.request("workspace/executeCommand", other);
     assert_ne!(path_of(&other["uri"]), file);
     // A client that passes `false` receives no `window/showDocument`.
-    assert!(client.asked.iter().all(|(method, _)| method != "window/showDocument"));
+    assert!(client.server_requests.iter().all(|(method, _)| method != "window/showDocument"));
     // After it is closed, the file no longer follows.
     client.notify("textDocument/didClose", document);
     client.change(URI, 5, None, "def f(x: f64) -> f64 = log(x)\n");
@@ -101,7 +101,7 @@ fn views_whose_text_the_server_gives() {
         text["text"].as_str().unwrap().to_owned()
     };
     assert!(content(&mut client).contains("cos(x)"));
-    client.asked.clear();
+    client.server_requests.clear();
     client.change(URI, 2, Some([0, 23, 0, 26]), "exp");
     assert_eq!(client.asks("workspace/textDocumentContent/refresh"), json!({"uri": uri}));
     assert!(content(&mut client).contains("exp(x)"));
@@ -232,7 +232,7 @@ fn costs_of_a_program_of_a_folder() {
     // The folder is read, and no document is open. A refresh up to here is for no costs.
     std::thread::sleep(Duration::from_millis(500));
     client.forget();
-    client.asked.clear();
+    client.server_requests.clear();
     let main = uri(&folder.join("main.iv"));
     client.open(&main, COSTLY);
     // The client requests hints at each refresh alone, until one is for the costs.
@@ -294,8 +294,8 @@ fn hints_are_put_in_and_explained() {
         let at = if encoding == "utf-8" { 34 } else { 32 };
         let edit = json!([{"range": range([0, at, 0, at]), "newText": " < n"}]);
         assert_eq!((&hint["label"], &hint["textEdits"], &hint["tooltip"]), (&json!(" < n"), &edit, &Value::Null));
-        let told = client.request("inlayHint/resolve", hint);
-        let text = told["tooltip"]["value"].as_str().unwrap();
+        let resolved_hint = client.request("inlayHint/resolve", hint);
+        let text = resolved_hint["tooltip"]["value"].as_str().unwrap();
         assert!(text.contains("0 ≤ i < n"), "{text}");
         client.leave();
     }
@@ -311,7 +311,7 @@ fn the_client_is_told_to_ask_again() {
     client.asks("workspace/inlayHint/refresh");
     client.asks("workspace/codeLens/refresh");
     // A name has a new colour when its module has been read.
-    client.asked.clear();
+    client.server_requests.clear();
     let folder = std::env::temp_dir().join(format!("iverson-following-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
     std::fs::write(folder.join("part.iv"), "def part(x: f64) = x\n").unwrap();

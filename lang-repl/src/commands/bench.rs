@@ -36,19 +36,19 @@ pub(crate) struct BenchRequest<'a> {
 /// The least number of measured runs.
 const LEAST_RUNS: usize = 5;
 
-pub(crate) fn run(asked: &BenchRequest<'_>, common: &CommonOptions, out: OutputWriter) -> Status {
+pub(crate) fn run(request: &BenchRequest<'_>, common: &CommonOptions, out: OutputWriter) -> Status {
     if let Some(problem) = unavailable_feature(common) {
         out.report_failure(&[problem], &crate::source::Sources::default());
         return Status::Usage;
     }
     let mut engine = Engine::new(common, out);
-    let module = match load_program(&mut engine, asked.file, out) {
+    let module = match load_program(&mut engine, request.file, out) {
         Ok(module) => module,
         Err(status) => return status,
     };
-    match measure_definition(&mut engine, &GlobalName::new(&module, asked.def), asked) {
-        Ok(told) => {
-            out.print(&if out.is_json() { told.json(asked.def) } else { told.text(asked.def) });
+    match measure_definition(&mut engine, &GlobalName::new(&module, request.def), request) {
+        Ok(report) => {
+            out.print(&if out.is_json() { report.json(request.def) } else { report.text(request.def) });
             Status::Success
         }
         Err(problems) => report_failure(&problems, &engine, out),
@@ -84,10 +84,10 @@ struct RunTimes {
 fn measure_definition(
     engine: &mut Engine,
     name: &GlobalName,
-    asked: &BenchRequest<'_>,
+    request: &BenchRequest<'_>,
 ) -> Result<BenchReport, Vec<Problem>> {
-    let signature = engine.signature(name).ok_or_else(|| vec![*engine.unknown_definition(name)])?;
-    let sizes = parse_sizes(&signature, asked.sizes, SizeSyntax::Positional)?;
+    let signature = engine.signature(name).ok_or_else(|| vec![*engine.unknown_definition_error(name)])?;
+    let sizes = parse_sizes(&signature, request.sizes, SizeSyntax::Positional)?;
     engine.compute_let(name)?;
     let (instance, arguments) = engine.synthetic_arguments(&signature, &sizes)?;
     let types: Vec<Type> = signature.params.iter().map(|(_, ty)| type_at_sizes(ty, &sizes)).collect();
@@ -103,7 +103,7 @@ fn measure_definition(
                 all += took;
                 runs.push(took);
             }
-            runs.len() < LEAST_RUNS || all.as_secs_f64() < asked.seconds
+            runs.len() < LEAST_RUNS || all.as_secs_f64() < request.seconds
         })?;
         runs.sort_unstable();
         Ok(RunTimes { compile_time: compile, runs })

@@ -46,13 +46,13 @@ pub(crate) fn run(
     };
     // A name contains no equals sign, so this argument is a size and the definition is missing.
     let (def, is_all) = (def.filter(|def| !def.contains('=')), def.is_none());
-    let made = match def {
+    let result = match def {
         Some(def) if at.is_empty() && !measure => render_formulas(&engine, &GlobalName::new(&module, def), out),
         Some(def) => report_costs(&mut engine, &GlobalName::new(&module, def), at, measure, out),
         None if at.is_empty() && !measure && is_all => Ok(render_all_formulas(&engine, &module, out)),
         None => Err(vec![missing_definition(&engine, file, &module)]),
     };
-    match made {
+    match result {
         Ok(text) => {
             out.print(&text);
             Status::Success
@@ -69,7 +69,7 @@ fn render_formulas(engine: &Engine, name: &GlobalName, out: OutputWriter) -> Res
 
 /// Renders the formulas of all definitions in a file that have a cost.
 fn render_all_formulas(engine: &Engine, module: &str, out: OutputWriter) -> String {
-    let items = engine.database().items(module);
+    let items = engine.session().items(module);
     let defs = items.iter().filter(|i| i.kind == ItemKind::Def).map(|i| GlobalName::new(module, &i.name));
     let all = defs.filter_map(|def| engine.costs(&def).ok());
     if out.is_json() {
@@ -81,7 +81,7 @@ fn render_all_formulas(engine: &Engine, module: &str, out: OutputWriter) -> Stri
 
 /// Reports sizes without a definition.
 fn missing_definition(engine: &Engine, file: &Path, module: &str) -> Problem {
-    let items = engine.database().items(module);
+    let items = engine.session().items(module);
     let first = items.iter().find(|i| i.kind == ItemKind::Def).map_or("DEF", |i| i.name.as_str());
     let help = format!("name the definition, as in `iverson cost {} {first} --at …`", files::display_path(file));
     Problem::new(Code::E0600, "sizes require the name of a definition").with_help(help)
@@ -106,12 +106,12 @@ fn report_costs(
     out: OutputWriter,
 ) -> Result<String, Vec<Problem>> {
     let problem = |code: Code, message: String| vec![Problem::new(code, message)];
-    let signature = engine.signature(name).ok_or_else(|| vec![*engine.unknown_definition(name)])?;
+    let signature = engine.signature(name).ok_or_else(|| vec![*engine.unknown_definition_error(name)])?;
     let sizes = parse_sizes(&signature, at, SizeSyntax::AtOption)?;
     let callee = f64_callee(name, &signature);
     let (mut costs, mut plans) = (Vec::new(), Vec::new());
     let derived = {
-        let module = engine.database();
+        let module = engine.session();
         module.stages(&callee).map_err(|why| {
             let mut p = Problem::new(Code::E0510, format!("`{}` has no core form: {}", name.name, why.reason.phrase()));
             p.help = Some("`:cost` in the REPL counts a run of any program".to_owned());
@@ -150,8 +150,8 @@ fn report_costs(
     };
     let measured = if measure { engine.measure_counts(&callee, &signature, &sizes, &derived)? } else { Vec::new() };
     let at = signature.sizes.iter().map(|s| s.name.to_string()).zip(sizes).collect();
-    let told = CostReport { sizes: at, costs, plans, measured };
-    Ok(if out.is_json() { told.json(name) } else { told.text(name) })
+    let report = CostReport { sizes: at, costs, plans, measured };
+    Ok(if out.is_json() { report.json(name) } else { report.text(name) })
 }
 
 /// Evaluates the formulas at sizes. Returns `None` if one depends on data; the caller then counts,
@@ -162,7 +162,7 @@ fn evaluate_formulas(of: &Formulas, sizes: &HashMap<LocalId, i64>) -> Option<Cou
     Some(CountedCost {
         work: number(of.total.work.eval(&mut size))?,
         iterations: number(of.total.iterations.eval(&mut size))?,
-        io: number(of.io.eval(&mut size))?,
+        io: number(of.io_elements.eval(&mut size))?,
         stored_bytes: number(of.stored_bytes.eval(&mut size))?,
         is_upper_bound: false,
     })
@@ -175,7 +175,7 @@ fn evaluate_upper_bounds(of: &Formulas, sizes: &HashMap<LocalId, i64>) -> Option
     Some(CountedCost {
         work: most(&of.total.work)?,
         iterations: most(&of.total.iterations)?,
-        io: most(&of.io)?,
+        io: most(&of.io_elements)?,
         stored_bytes: of
             .stored_bytes
             .formulas()

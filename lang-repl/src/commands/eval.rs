@@ -68,6 +68,6 @@ fn note_unneeded_errors(errors: &[Problem], engine: &Engine, out: OutputWriter) 
         out.note(&report::render_note(&text, error.places.first(), &engine.sources));
     }
     if let Some(more) = errors.len().checked_sub(MOST_LISTED).filter(|more| *more > 0) {
-        out.note(&format!("note: {}\n", lang_core::base::counted(more, "more such error", "more such errors")));
+        out.note(&format!("note: {}\n", lang_core::base::count_with_noun(more, "more such error", "more such errors")));
     }
 }

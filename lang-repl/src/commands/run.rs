@@ -119,7 +119,7 @@ fn read_arguments(
     engine: &mut Engine,
 ) -> Result<Vec<ReadContent>, Vec<Problem>> {
     let names: Vec<&str> = signature.params.iter().map(|(name, _)| name.as_str()).collect();
-    let mut given: Vec<Option<ReadContent>> = names.iter().map(|_| None).collect();
+    let mut contents: Vec<Option<ReadContent>> = names.iter().map(|_| None).collect();
     let mut problems = Vec::new();
     for argument in arguments {
         let Some((name, text)) = argument.split_once('=') else {
@@ -128,7 +128,7 @@ fn read_arguments(
             continue;
         };
         let position = names.iter().position(|n| *n == name);
-        let Some(slot) = position.and_then(|at| given.get_mut(at)) else {
+        let Some(slot) = position.and_then(|at| contents.get_mut(at)) else {
             let problem = Problem::new(Code::E0600, format!("`main` has no parameter `{name}`"));
             problems.push(match suggest::closest(name, names.iter().copied()) {
                 Some(near) => problem.with_help(format!("did you mean `{near}`?")),
@@ -159,7 +159,8 @@ fn read_arguments(
     // A misspelt argument may be the missing one, so missing arguments are reported only if no
     // other problem exists.
     if problems.is_empty() {
-        let missing: Vec<&str> = names.iter().zip(&given).filter(|(_, r)| r.is_none()).map(|(name, _)| *name).collect();
+        let missing: Vec<&str> =
+            names.iter().zip(&contents).filter(|(_, r)| r.is_none()).map(|(name, _)| *name).collect();
         let problem = |name: &&str| Problem::new(Code::E0600, format!("the argument `{name}` is missing"));
         problems.extend(missing.iter().map(problem));
         if let Some(last) = problems.last_mut() {
@@ -168,7 +169,7 @@ fn read_arguments(
         }
     }
     if problems.is_empty() {
-        Ok(given.into_iter().flatten().collect())
+        Ok(contents.into_iter().flatten().collect())
     } else {
         Err(add_signature_help(problems, signature))
     }

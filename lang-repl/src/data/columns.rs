@@ -33,8 +33,8 @@ pub(super) fn fit_table(
                 let columns = columns_by_name(fitter, table, fields, access)?;
                 let names: Vec<Name> = fields.iter().map(|(name, _)| name.clone()).collect();
                 let types: Vec<&Type> = fields.iter().map(|(_, ty)| ty).collect();
-                let made = |values: Vec<Value>| Value::record(names.iter().cloned().zip(values).collect());
-                fit_rows(fitter, table, true, extent, &columns, &types, access, &made)
+                let make_record = |values: Vec<Value>| Value::record(names.iter().cloned().zip(values).collect());
+                fit_rows(fitter, table, true, extent, &columns, &types, access, &make_record)
             }
             Type::Tuple(types) if types.len() == width => {
                 let header = has_header(fitter, table, access)?;
@@ -147,7 +147,7 @@ fn fit_rows(
     columns: &[usize],
     types: &[&Type],
     access: &AccessPath,
-    made: &dyn Fn(Vec<Value>) -> Value,
+    make_row: &dyn Fn(Vec<Value>) -> Value,
 ) -> FitResult<Datum> {
     let rows = table.row_count(header);
     fit_shape(fitter, &[extent], &[rows], access)?;
@@ -161,7 +161,7 @@ fn fit_rows(
     let stores: Vec<Option<Value>> = stores.into_iter().map(|store| Value::array(&[rows], store)).collect();
     let element = |row: usize| {
         let part = |store: &Option<Value>| store.as_ref()?.as_array()?.element(row);
-        made(stores.iter().filter_map(part).collect())
+        make_row(stores.iter().filter_map(part).collect())
     };
     let elements: Vec<Value> = (0..rows).map(element).collect();
     finished_datum(fitter, &[rows], elements.into(), access)

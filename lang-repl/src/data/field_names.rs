@@ -13,21 +13,21 @@ use lang_core::syntax::lexer::{is_name_continue, is_name_start};
 
 /// Returns the field names of the parts, in order. A part without a usable name gets the name
 /// `part` and its number.
-pub(super) fn unique_field_names(given: &[&str], part: &str) -> Vec<String> {
-    let given: Vec<_> = given.iter().map(|name| to_nfc(name)).collect();
+pub(super) fn unique_field_names(raw_names: &[&str], part: &str) -> Vec<String> {
+    let raw_names: Vec<_> = raw_names.iter().map(|name| to_nfc(name)).collect();
     let mut taken: HashSet<String> =
-        given.iter().filter(|name| is_field_name(name)).map(|name| (**name).to_owned()).collect();
+        raw_names.iter().filter(|name| is_field_name(name)).map(|name| (**name).to_owned()).collect();
     let mut counts: HashMap<String, usize> = HashMap::new();
-    let names = given.iter().enumerate().map(|(k, given)| {
-        if is_field_name(given) {
-            return (**given).to_owned();
+    let names = raw_names.iter().enumerate().map(|(k, raw_name)| {
+        if is_field_name(raw_name) {
+            return (**raw_name).to_owned();
         }
-        let made = converted_name(given).unwrap_or_else(|| format!("{part}_{}", k + 1));
-        let mut name = made.clone();
+        let base = converted_name(raw_name).unwrap_or_else(|| format!("{part}_{}", k + 1));
+        let mut name = base.clone();
         while !taken.insert(name.clone()) {
-            let count = counts.entry(made.clone()).or_default();
+            let count = counts.entry(base.clone()).or_default();
             *count += 1;
-            name = format!("{made}_{count}");
+            name = format!("{base}_{count}");
         }
         name
     });
@@ -67,7 +67,8 @@ mod tests {
 
     #[test]
     fn what_is_no_name_becomes_one() {
-        let check = |given: &[&str], expected: &[&str]| assert_eq!(unique_field_names(given, "column"), expected);
+        let check =
+            |raw_names: &[&str], expected: &[&str]| assert_eq!(unique_field_names(raw_names, "column"), expected);
         check(&["x", "größe", "x'", "_", "Δt₀"], &["x", "größe", "x'", "column_4", "Δt₀"]);
         check(&["sepal length (cm)", "2nd", "a-b", "%"], &["sepal_length_cm", "_2nd", "a_b", "column_4"]);
         check(&["a b", "a_b", "a-b", "a.b"], &["a_b_1", "a_b", "a_b_2", "a_b_3"]);

@@ -38,7 +38,7 @@ pub(super) fn with_help(mut problem: Box<Problem>, text: impl Into<String>) -> B
 fn axes_phrase(n: usize) -> String {
     match n {
         0 => "no axis".to_owned(),
-        n => lang_core::base::counted(n, "axis", "axes"),
+        n => lang_core::base::count_with_noun(n, "axis", "axes"),
     }
 }
 
@@ -232,8 +232,8 @@ fn warn_rounded(fitter: &mut Fitter<'_>, lost: impl Iterator<Item = bool>, to: S
 // ---- .npz ----
 
 fn fit_archive(fitter: &mut Fitter<'_>, arrays: &[NamedArray], ty: &Type, access: &AccessPath) -> FitResult<Datum> {
-    let given: Vec<&str> = arrays.iter().map(|(name, _)| name.as_str()).collect();
-    let names = super::field_names::unique_field_names(&given, "arr");
+    let array_names: Vec<&str> = arrays.iter().map(|(name, _)| name.as_str()).collect();
+    let names = super::field_names::unique_field_names(&array_names, "arr");
     if !matches!(ty, Type::Record(_) | Type::Tuple(_)) {
         let message = format!("{} contains named arrays, which are not of type `{ty}`", access.value_phrase());
         let names: Vec<String> = names.iter().take(10).map(|name| format!("`{}`", display_name(name))).collect();
@@ -242,7 +242,8 @@ fn fit_archive(fitter: &mut Fitter<'_>, arrays: &[NamedArray], ty: &Type, access
     }
     let mut archive = ArrayArchive { arrays, names, renamed: Vec::new() };
     let datum = archive.fit_parts(fitter, "", ty, access)?;
-    let renamed: Vec<(&str, &str)> = archive.renamed.iter().map(|(given, name)| (*given, name.as_str())).collect();
+    let renamed: Vec<(&str, &str)> =
+        archive.renamed.iter().map(|(raw_name, name)| (*raw_name, name.as_str())).collect();
     warn_renamed(fitter, NamedPart::Array, &renamed, access);
     Ok(datum)
 }
@@ -276,10 +277,10 @@ impl ArrayArchive<'_> {
     }
 
     fn fit_member(&mut self, fitter: &mut Fitter<'_>, name: &str, ty: &Type, access: &AccessPath) -> FitResult<Datum> {
-        let given = |(given, _): &NamedArray| to_nfc(given).replace('/', ".");
-        let mut found = self.names.iter().zip(self.arrays).filter(|(n, array)| *n == name || given(array) == name);
+        let raw_name = |(path_name, _): &NamedArray| to_nfc(path_name).replace('/', ".");
+        let mut found = self.names.iter().zip(self.arrays).filter(|(n, array)| *n == name || raw_name(array) == name);
         let (array, twice) = (found.next(), found.next().is_some());
-        let Some((known, (given, array))) = array else {
+        let Some((known, (raw_name, array))) = array else {
             return Err(missing_part(fitter, "array", name, self.names.iter().map(String::as_str), access));
         };
         if twice {
@@ -287,7 +288,7 @@ impl ArrayArchive<'_> {
         }
         // A path such as `layer/weight` is not a renaming.
         if known == name {
-            self.renamed.push((given.as_str(), name.to_owned()));
+            self.renamed.push((raw_name.as_str(), name.to_owned()));
         }
         match array {
             Ok(array) => fit_array(fitter, array, ty, access),
@@ -311,16 +312,16 @@ pub(super) enum NamedPart {
 
 /// Warns, once for all, about parts whose field name differs from the file's name.
 pub(super) fn warn_renamed(fitter: &mut Fitter<'_>, part: NamedPart, names: &[(&str, &str)], access: &AccessPath) {
-    let mut renamed = names.iter().filter(|(given, name)| to_nfc(given) != *name);
-    let Some((given, name)) = renamed.next() else { return };
+    let mut renamed = names.iter().filter(|(raw_name, name)| to_nfc(raw_name) != *name);
+    let Some((raw_name, name)) = renamed.next() else { return };
     let first = match part {
-        NamedPart::Array => access.array_part_phrase(&format!("array `{}`", display_name(given))),
-        NamedPart::Column => access.table_part_phrase(&format!("column `{}`", display_name(given))),
+        NamedPart::Array => access.array_part_phrase(&format!("array `{}`", display_name(raw_name))),
+        NamedPart::Column => access.table_part_phrase(&format!("column `{}`", display_name(raw_name))),
     };
     let next = renamed
         .by_ref()
         .take(2)
-        .map(|(given, name)| format!(", `{}` as `{}`", display_name(given), display_name(name)));
+        .map(|(raw_name, name)| format!(", `{}` as `{}`", display_name(raw_name), display_name(name)));
     let next: String = next.collect();
     let more = match renamed.count() {
         0 => String::new(),

@@ -29,7 +29,7 @@ pub(super) fn read_all(from: &mut dyn Read, bytes: Option<u64>) -> Result<FileAr
     match more {
         0 => Ok(array),
         more => {
-            let follow = lang_core::base::counted(more, "byte follows", "bytes follow");
+            let follow = lang_core::base::count_with_noun(more, "byte follows", "bytes follow");
             Err(format!("{follow} the array that the header describes"))
         }
     }
@@ -67,7 +67,7 @@ pub(super) fn read(from: &mut dyn Read, max_bytes: usize, bytes: Option<u64>) ->
     let elements = reader.read_elements().map_err(|stopped| match stopped {
         ElementReadError::Truncated(found) => {
             let shape = shape_text(&header.dims);
-            let size = lang_core::base::counted(size, "byte", "bytes");
+            let size = lang_core::base::count_with_noun(size, "byte", "bytes");
             format!("the shape {shape} takes {size}, but there are only {found}")
         }
         ElementReadError::NotBoolean(at) => format!("element {at} is neither false nor true"),

@@ -50,12 +50,16 @@ pub fn probe(name: &str, bytes: &[u8]) -> Result<usize, String> {
                 }
                 DataFormat::Npy | DataFormat::Npz | DataFormat::Json => true,
             };
-            let again =
+            let reread_content =
                 format.read(bytes.clone(), &TableOptions::default()).map(|content| literal_value(format, content));
-            let again = again.map(|read| fit::fit_to_type(&ty, &read, &EmptyTypes).map(|(datum, ..)| datum));
-            let again = again.map(|datum| datum.map(|d| types::value_of_datum(&d, &ty, &|_| None, &|_| None)));
-            match again {
-                Ok(Ok(again)) => assert!(again == value, "{format:?} of a `{ty}` reads back as another value"),
+            let reread_datum =
+                reread_content.map(|read| fit::fit_to_type(&ty, &read, &EmptyTypes).map(|(datum, ..)| datum));
+            let reread_value =
+                reread_datum.map(|datum| datum.map(|d| types::value_of_datum(&d, &ty, &|_| None, &|_| None)));
+            match reread_value {
+                Ok(Ok(reread_value)) => {
+                    assert!(reread_value == value, "{format:?} of a `{ty}` reads back as another value")
+                }
                 problem => assert!(!exact, "{format:?} of a `{ty}` does not read back: {problem:?}"),
             }
         }

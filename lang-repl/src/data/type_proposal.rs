@@ -23,10 +23,12 @@ pub(crate) fn propose_type(data: &FileContent) -> Option<ProposedType> {
     match data {
         FileContent::Array(array) => NamedExtents::default().array_type(array).map(whole),
         FileContent::Archive(arrays) => {
-            let given: Vec<&str> = arrays.iter().map(|(name, _)| name.as_str()).collect();
+            let array_names: Vec<&str> = arrays.iter().map(|(name, _)| name.as_str()).collect();
             let mut sizes = NamedExtents::default();
             let (mut fields, mut left_out) = (Vec::new(), Vec::new());
-            for (name, (_, array)) in super::field_names::unique_field_names(&given, "arr").into_iter().zip(arrays) {
+            for (name, (_, array)) in
+                super::field_names::unique_field_names(&array_names, "arr").into_iter().zip(arrays)
+            {
                 match array.as_ref().ok().and_then(|array| sizes.array_type(array)) {
                     Some(ty) => fields.push((name, ty)),
                     None => left_out.push(name),

@@ -69,8 +69,9 @@ impl Engine {
         let symbol = |s: &CostSymbol| symbol_upper_bound(s, &cost, &size);
         let mut values = cost.valuation(&size, &symbol);
         let [work, iterations] = [&cost.total.work, &cost.total.iterations].map(|f| f.eval(&mut values).unwrap_or(0));
-        let mut given = ssa.outputs.iter().filter_map(|(leaf, _)| Some((leaf.scalar?, element_count(leaf, &size)?)));
-        let is_too_large = given.any(|(scalar, count)| !self.has_room(count, scalar));
+        let mut output_arrays =
+            ssa.outputs.iter().filter_map(|(leaf, _)| Some((leaf.scalar?, element_count(leaf, &size)?)));
+        let is_too_large = output_arrays.any(|(scalar, count)| !self.has_room(count, scalar));
         Some(PredictedCost { steps: work.max(iterations), is_too_large })
     }
 

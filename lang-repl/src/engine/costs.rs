@@ -49,7 +49,7 @@ struct FunctionFormulas {
 /// Returns the functions of a report: the definition, and its derivatives with respect to all real
 /// arguments.
 pub(crate) fn with_derivatives(engine: &Engine, callee: &Arc<FunctionKey>) -> Vec<(&'static str, Arc<FunctionKey>)> {
-    let derived = engine.database().derivatives(callee).into_iter().flatten();
+    let derived = engine.session().derivatives(callee).into_iter().flatten();
     [("primal", Arc::clone(callee))].into_iter().chain(["forward", "adjoint"].into_iter().zip(derived)).collect()
 }
 
@@ -66,18 +66,18 @@ impl Engine {
     }
 
     fn compute_costs(&self, name: &GlobalName) -> Result<CostFormulaReport, Box<Problem>> {
-        let signature = self.signature(name).ok_or_else(|| self.unknown_definition(name))?;
+        let signature = self.signature(name).ok_or_else(|| self.unknown_definition_error(name))?;
         let callee = f64_callee(name, &signature);
-        self.database().stages(&callee).map_err(|why| self.no_core_form(name, &why))?;
+        self.session().stages(&callee).map_err(|why| self.no_core_form_error(name, &why))?;
         let mut all: Vec<FunctionFormulas> = Vec::new();
         let mut bound = None;
         for (of, callee) in with_derivatives(self, &callee) {
-            let Some(cost) = self.database().cost(&callee) else { continue };
+            let Some(cost) = self.session().cost(&callee) else { continue };
             if of == "adjoint" {
-                bound = self.database().bound(&callee);
+                bound = self.session().bound(&callee);
             }
             let symbols = cost.symbols.iter().map(|s| self.describe_symbol(&callee, s, &cost)).collect();
-            let terms = self.database().terms(&callee).into_iter();
+            let terms = self.session().terms(&callee).into_iter();
             let terms = terms.map(|t| (t.location.map(|(item, at)| self.located_text(&item, at)), t.amount));
             let letter = match of {
                 "primal" => 'p',
@@ -103,7 +103,7 @@ impl Engine {
     fn describe_symbol(&self, callee: &Arc<FunctionKey>, s: &CostSymbol, cost: &CostFormulas) -> String {
         let what = match s.kind {
             CostSymbolKind::Terms(_) => "number of terms",
-            CostSymbolKind::Present => "number of elements with a term",
+            CostSymbolKind::NonemptyElements => "number of elements with a term",
             CostSymbolKind::Trips => "trip count",
             CostSymbolKind::Value => "value",
             CostSymbolKind::Work => "work",
@@ -165,14 +165,14 @@ impl FunctionFormulas {
         let before = all.first().filter(|one| one.role != self.role).into_iter();
         let before = before
             .flat_map(|one| mentioned_symbols(one.formulas()).into_iter().filter_map(|k| one.symbol_names.get(k)));
-        let mut told: Vec<&Poly> = before.collect();
+        let mut explained_symbols: Vec<&Poly> = before.collect();
         let used = mentioned_symbols(self.formulas()).into_iter();
         used.filter_map(move |k| {
             let name = self.symbol_names.get(k)?;
-            if told.contains(&name) {
+            if explained_symbols.contains(&name) {
                 return None;
             }
-            told.push(name);
+            explained_symbols.push(name);
             Some((name.to_string(), self.symbol_descriptions.get(k)?.as_str()))
         })
     }
@@ -217,7 +217,7 @@ impl CostFormulaReport {
                 rows.push(("kept", format!("≤ {} bytes", one.render_max(one.cost.stored_bytes.formulas()))));
             }
             if one.role == "primal" {
-                rows.push(("io", one.render(&one.cost.io)));
+                rows.push(("io", one.render(&one.cost.io_elements)));
             }
             for (k, (what, formula)) in rows.iter().enumerate() {
                 text += &format!("{:<8} {what:<10}  {formula}\n", if k == 0 { one.role } else { "" });
@@ -247,8 +247,8 @@ impl CostFormulaReport {
     fn work_by_origin(&self) -> String {
         let mut rows = Vec::new();
         for one in self.functions.iter().filter(|one| one.role != "forward") {
-            let told = one.terms.iter().filter(|(_, amount)| !amount.work.pieces().is_empty());
-            for (k, (at, amount)) in told.enumerate() {
+            let work_terms = one.terms.iter().filter(|(_, amount)| !amount.work.pieces().is_empty());
+            for (k, (at, amount)) in work_terms.enumerate() {
                 rows.push([
                     if k == 0 { one.role } else { "" }.to_owned(),
                     one.render(&amount.work),
@@ -287,10 +287,10 @@ impl CostFormulaReport {
         let all = if bound.requires_positive_sizes { "all sizes of at least 1" } else { "all sizes" };
         Some(match &bound.certificate.verdict {
             CertificateVerdict::Proved { factor, tight_sizes: tight, .. } => {
-                let told = |at: &&SizeAssignment| {
+                let is_informative = |at: &&SizeAssignment| {
                     *factor > 1 && !at.is_empty() && at.iter().all(|(a, _)| symbol_number(a).is_none())
                 };
-                let least = tight.as_ref().filter(told);
+                let least = tight.as_ref().filter(is_informative);
                 let least = least
                     .map(|at| format!("; {factor} is the least factor, at {}", render_sizes(at, bound)))
                     .unwrap_or_default();
@@ -347,7 +347,7 @@ impl CostFormulaReport {
             ("kept", column(&|one| greatest(one, one.cost.stored_bytes.formulas()))),
         ];
         if let Some(primal) = self.functions.first() {
-            fields.push(("io", formula(primal, &primal.cost.io)));
+            fields.push(("io", formula(primal, &primal.cost.io_elements)));
         }
         let terms = self.functions.iter().flat_map(|one| {
             one.terms.iter().map(|(at, amount)| {

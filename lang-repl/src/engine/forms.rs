@@ -76,7 +76,7 @@ fn statement_run_phrase(rhs: Option<&Rhs>) -> &'static str {
 
 impl Engine {
     /// Returns the session, which computes the intermediate forms.
-    pub(crate) fn database(&self) -> &Session {
+    pub(crate) fn session(&self) -> &Session {
         &self.session
     }
 
@@ -84,22 +84,22 @@ impl Engine {
     /// mean derivatives of `f`, unless definitions have these names.
     pub(crate) fn render_form(&self, stage: CompilerForm, name: &GlobalName) -> Result<RenderedForm, Box<Problem>> {
         let (def, derivatives) = self.split_derivative_suffixes(stage, name);
-        let callee = source::callee_at_f64(&self.session, &def).ok_or_else(|| self.unknown_definition(name))?;
-        let stages = self.session.stages(&callee).map_err(|why| self.no_core_form(&def, &why))?;
+        let callee = source::callee_at_f64(&self.session, &def).ok_or_else(|| self.unknown_definition_error(name))?;
+        let stages = self.session.stages(&callee).map_err(|why| self.no_core_form_error(&def, &why))?;
         Ok(match stage {
             CompilerForm::Core => RenderedForm::without_note(stages.core.to_string()),
             CompilerForm::Lifted => RenderedForm::without_note(stages.lifted.to_string()),
-            CompilerForm::Pairs => RenderedForm::without_note(stages.flat.to_string()),
+            CompilerForm::Flat => RenderedForm::without_note(stages.flat.to_string()),
             CompilerForm::Pushed => RenderedForm::without_note(stages.pushed.to_string()),
             CompilerForm::Ssa => {
                 let callee = self.derivative_callee(&def, callee, &derivatives)?;
                 RenderedForm::without_note(
-                    self.session.ssa(&callee).ok_or_else(|| Self::no_derivative(&def))?.to_string(),
+                    self.session.ssa(&callee).ok_or_else(|| Self::no_derivative_error(&def))?.to_string(),
                 )
             }
             CompilerForm::Loops => {
                 let callee = self.derivative_callee(&def, callee, &derivatives)?;
-                let ssa = self.session.ssa(&callee).ok_or_else(|| Self::no_derivative(&def))?;
+                let ssa = self.session.ssa(&callee).ok_or_else(|| Self::no_derivative_error(&def))?;
                 let note = |of: &Prepared, var| self.origins_of_statement(&callee, of.original_stmt(var)?);
                 RenderedForm::without_note(
                     nest::ScheduleText { cases: &self.schedule_of(&ssa), note: &note }.to_string(),
@@ -107,7 +107,7 @@ impl Engine {
             }
             CompilerForm::Clif => {
                 let callee = self.derivative_callee(&def, callee, &derivatives)?;
-                let ssa = self.session.ssa(&callee).ok_or_else(|| Self::no_derivative(&def))?;
+                let ssa = self.session.ssa(&callee).ok_or_else(|| Self::no_derivative_error(&def))?;
                 let none = |why| Problem::new(Code::E0510, format!("no machine code for this processor: {why}"));
                 RenderedForm::without_note(render_clif(&Jit::new(1).map_err(none)?, &self.schedule_of(&ssa), ""))
             }
@@ -167,15 +167,15 @@ impl Engine {
         derivatives: &[DerivativeMode],
     ) -> Result<Arc<FunctionKey>, Box<Problem>> {
         for mode in derivatives {
-            let derived =
-                source::derivative_ssa(&self.session, &callee, *mode).map_err(|why| self.no_core_form(def, &why))?;
-            callee = derived.ok_or_else(|| Self::no_derivative(def))?.callee.clone();
+            let derived = source::derivative_ssa(&self.session, &callee, *mode)
+                .map_err(|why| self.no_core_form_error(def, &why))?;
+            callee = derived.ok_or_else(|| Self::no_derivative_error(def))?.callee.clone();
         }
         Ok(callee)
     }
 
     fn render_derivative(&self, def: &GlobalName, mode: DerivativeMode) -> Result<RenderedForm, Box<Problem>> {
-        match self.derivative_text(def, mode).map_err(|why| self.no_core_form(def, &why))? {
+        match self.derivative_text(def, mode).map_err(|why| self.no_core_form_error(def, &why))? {
             DerivativeText::Source(derivative) => Ok(RenderedForm::without_note(derivative.full_text())),
             DerivativeText::SsaOnly(ssa, why) => Ok(RenderedForm {
                 text: ssa.to_string(),
@@ -184,13 +184,13 @@ impl Engine {
                     why.phrase()
                 )),
             }),
-            DerivativeText::NotReal => Err(Self::no_derivative(def)),
+            DerivativeText::NotReal => Err(Self::no_derivative_error(def)),
         }
     }
 
     /// Returns the error for an unknown definition. Its help suggests the closest name, or lists
     /// the definitions of the file.
-    pub(crate) fn unknown_definition(&self, name: &GlobalName) -> Box<Problem> {
+    pub(crate) fn unknown_definition_error(&self, name: &GlobalName) -> Box<Problem> {
         let items = self.session.items(&name.module);
         let all: Vec<&str> = items.iter().filter(|i| i.kind == ItemKind::Def).map(|i| i.name.as_str()).collect();
         let mut problem = Problem::new(Code::E0600, format!("unknown definition `{}`", name.name));
@@ -206,12 +206,12 @@ impl Engine {
         Box::new(problem)
     }
 
-    pub(super) fn no_derivative(def: &GlobalName) -> Box<Problem> {
+    pub(super) fn no_derivative_error(def: &GlobalName) -> Box<Problem> {
         let message = format!("`{}` has no derivative, because it has no real argument or no real result", def.name);
         Box::new(Problem::new(Code::E0510, message))
     }
 
-    pub(super) fn no_core_form(&self, def: &GlobalName, why: &NoCoreForm) -> Box<Problem> {
+    pub(super) fn no_core_form_error(&self, def: &GlobalName, why: &NoCoreForm) -> Box<Problem> {
         let mut problem =
             Problem::new(Code::E0510, format!("`{}` has no core form: {}", def.name, why.reason.phrase()));
         problem.help = Some("the interpreter runs this part instead".to_owned());

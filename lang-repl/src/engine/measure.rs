@@ -54,15 +54,15 @@ impl Engine {
         let implicit = instance.sizes.clone();
         let here = RunLocation { item: callee.def.clone(), name: "cost", source: None };
         let (counting, before) = (std::mem::replace(&mut self.count_runs, true), std::mem::take(&mut self.counts));
-        let given = arguments.clone();
-        let run = self.interpret(&here, |interp, _| interp.call(&callee.def, instance, given));
+        let call_arguments = arguments.clone();
+        let run = self.interpret(&here, |interp, _| interp.call(&callee.def, instance, call_arguments));
         let counts = std::mem::replace(&mut self.counts, before);
         self.count_runs = counting;
         run?;
         let mut all = vec![MeasuredCounts { role: "primal", form: "program", counts }];
         let forms = EngineFunctions { engine: self };
         let callee = Arc::new(callee.clone());
-        let stages = self.database().stages(&callee).map_err(|why| failed(why.reason.phrase().to_owned()))?;
+        let stages = self.session().stages(&callee).map_err(|why| failed(why.reason.phrase().to_owned()))?;
         let parts = stages.core.params.iter().zip(&arguments).map(|((_, ty), v)| to_tensors(v, ty));
         let parts: Vec<Vec<IrTensor>> =
             parts.collect::<Option<_>>().ok_or_else(|| failed("an argument is not an array of numbers".to_owned()))?;
@@ -80,20 +80,20 @@ impl Engine {
         let mut core = CoreEvaluator::new(&forms, FUEL);
         core.call(&stages.core, &implicit, values).map_err(stopped)?;
         all.push(MeasuredCounts { role: "primal", form: "core", counts: core.counts });
-        let given: Vec<IrTensor> = parts.into_iter().flatten().collect();
+        let input_tensors: Vec<IrTensor> = parts.into_iter().flatten().collect();
         let locals = local_sizes(&stages.ssa, signature, sizes);
         let count = |ssa: &SsaFunction| {
-            let mut given = given.clone();
-            given.extend(
+            let mut input_tensors = input_tensors.clone();
+            input_tensors.extend(
                 derivative_inputs(ssa, &locals)
                     .ok_or_else(|| failed("an extent is known only at run time".to_owned()))?,
             );
             let mut run = SsaEvaluator::new(&forms, FUEL);
-            run.call(ssa, &implicit, given).map(|_| run.counts).map_err(stopped)
+            run.call(ssa, &implicit, input_tensors).map(|_| run.counts).map_err(stopped)
         };
         all.push(MeasuredCounts { role: "primal", form: "Tensor SSA", counts: count(&stages.ssa)? });
         for (of, derivation) in derived {
-            let Some(ssa) = self.database().ssa(&Arc::new(callee.derivative(derivation.clone()))) else { continue };
+            let Some(ssa) = self.session().ssa(&Arc::new(callee.derivative(derivation.clone()))) else { continue };
             all.push(MeasuredCounts { role: of, form: "Tensor SSA", counts: count(&ssa)? });
         }
         Ok(all)
@@ -112,12 +112,12 @@ impl Engine {
         let mut arguments = Vec::new();
         for (k, (name, ty)) in (0..).zip(&signature.params) {
             let size = signature.sizes.iter().position(|s| s.source == SizeSource::Param(k));
-            let given = size.and_then(|at| sizes.get(at)).map(|n| Value::I64(*n));
+            let size_argument = size.and_then(|at| sizes.get(at)).map(|n| Value::I64(*n));
             let ty = type_at_sizes(ty, sizes);
             if let Some(problem) = impossible_array(name, &ty) {
                 return Err(vec![problem]);
             }
-            let value = given.or_else(|| synthetic_value(&ty, &mut next));
+            let value = size_argument.or_else(|| synthetic_value(&ty, &mut next));
             let cannot = || {
                 let message = format!("cannot generate a value for `{name}` of type `{ty}`");
                 vec![Problem::new(Code::E0510, message)]
@@ -151,14 +151,14 @@ pub(crate) fn local_sizes(ssa: &SsaFunction, signature: &Signature, sizes: &[i64
 /// extent is not known.
 fn derivative_inputs(ssa: &SsaFunction, locals: &HashMap<LocalId, i64>) -> Option<Vec<IrTensor>> {
     let wanted = ssa.inputs.iter().filter(|i| matches!(i.source, InputSource::Tangent(_) | InputSource::Cotangent(_)));
-    let made = wanted.map(|input| {
+    let tensors = wanted.map(|input| {
         let extents = eval_extents(&input.leaf.dims, locals).ok()?;
         let dims: Vec<usize> = extents.into_iter().map(|n| usize::try_from(n).ok()).collect::<Option<_>>()?;
         let one =
             if input.leaf.scalar == Some(Scalar::F32) { value::IrValue::F32(1.0) } else { value::IrValue::F64(1.0) };
         Some(IrTensor { items: vec![one; dims.iter().product()], dims })
     });
-    made.collect()
+    tensors.collect()
 }
 
 /// The definitions of the program, as the evaluators look them up.
@@ -168,7 +168,7 @@ struct EngineFunctions<'e> {
 
 impl CoreEnv for EngineFunctions<'_> {
     fn function(&self, callee: &FunctionKey) -> Option<Arc<CoreFunction>> {
-        Some(self.engine.database().stages(&Arc::new(callee.clone())).ok()?.core.clone())
+        Some(self.engine.session().stages(&Arc::new(callee.clone())).ok()?.core.clone())
     }
 
     fn global(&self, name: &GlobalName) -> Option<value::IrValue> {
@@ -183,7 +183,7 @@ impl CoreEnv for EngineFunctions<'_> {
 
 impl SsaFunctions for EngineFunctions<'_> {
     fn ssa(&self, callee: &FunctionKey) -> Option<Arc<SsaFunction>> {
-        self.engine.database().ssa(&Arc::new(callee.clone()))
+        self.engine.session().ssa(&Arc::new(callee.clone()))
     }
 
     fn global(&self, name: &GlobalName, path: &[u32]) -> Option<IrTensor> {

@@ -24,7 +24,7 @@ struct PlanningWorld<'e> {
 
 impl RunEnvironment for PlanningWorld<'_> {
     fn ssa(&self, callee: &Arc<FunctionKey>) -> Option<Arc<SsaFunction>> {
-        let known = || self.engine.database().ssa(callee);
+        let known = || self.engine.session().ssa(callee);
         self.ssa_cache.borrow_mut().entry(Arc::clone(callee)).or_insert_with(known).clone()
     }
 

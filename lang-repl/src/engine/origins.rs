@@ -57,7 +57,7 @@ impl Engine {
             CompilerForm::Adjoint => derivatives.push(DerivativeMode::Adjoint),
             CompilerForm::Core
             | CompilerForm::Lifted
-            | CompilerForm::Pairs
+            | CompilerForm::Flat
             | CompilerForm::Pushed
             | CompilerForm::Loops
             | CompilerForm::Clif => {
@@ -67,12 +67,12 @@ impl Engine {
                 return Err(Box::new(problem));
             }
         }
-        let callee = source::callee_at_f64(&self.session, &def).ok_or_else(|| self.unknown_definition(name))?;
+        let callee = source::callee_at_f64(&self.session, &def).ok_or_else(|| self.unknown_definition_error(name))?;
         if let Err(why) = self.session.stages(&callee) {
-            return Err(self.no_core_form(&def, &why));
+            return Err(self.no_core_form_error(&def, &why));
         }
         let callee = self.derivative_callee(&def, callee, &derivatives)?;
-        let traced = self.session.traced(&callee).ok_or_else(|| Self::no_derivative(&def))?;
+        let traced = self.session.traced(&callee).ok_or_else(|| Self::no_derivative_error(&def))?;
         let note = |var| self.origins_line(&callee, &traced, var);
         Ok(RenderedForm::without_note(AnnotatedSsa { ssa: &traced.ssa, note: &note }.to_string()))
     }
@@ -118,9 +118,9 @@ impl Engine {
                 None => own,
             })
         });
-        let mut told: Vec<String> = all.by_ref().take(MAX_ORIGINS).collect();
-        told.extend(all.next().map(|_| "…".to_owned()));
-        (!told.is_empty()).then(|| told.join("; "))
+        let mut origin_texts: Vec<String> = all.by_ref().take(MAX_ORIGINS).collect();
+        origin_texts.extend(all.next().map(|_| "…".to_owned()));
+        (!origin_texts.is_empty()).then(|| origin_texts.join("; "))
     }
 
     /// Formats one origin with its place; `None` for an input.

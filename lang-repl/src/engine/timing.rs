@@ -12,23 +12,24 @@ use crate::problem::Problem;
 use crate::types;
 
 impl Engine {
-    /// Calls a definition repeatedly with fitted arguments. After each call, `again` receives the
-    /// run time and the time to make code in that call. The loop ends if `again` returns false.
+    /// Calls a definition repeatedly with fitted arguments. After each call, `after_call` receives
+    /// the run time and the time to make code in that call. The loop ends if `after_call` returns
+    /// false.
     pub(crate) fn call_fitted_repeatedly(
         &mut self,
         def: &GlobalName,
         signature: &Signature,
         fitted: &FittedArguments,
-        again: &mut dyn FnMut(Duration, Duration) -> bool,
+        after_call: &mut dyn FnMut(Duration, Duration) -> bool,
     ) -> Result<EvaluatedValue, Vec<Problem>> {
         let (instance, arguments) = self.call_arguments(signature, fitted);
-        let value = self.call_repeatedly(def, None, &instance, &arguments, again)?;
+        let value = self.call_repeatedly(def, None, &instance, &arguments, after_call)?;
         let ty = types::with_sizes(&signature.result, &fitted.sizes);
         Ok(self.evaluated_value(value, &ty, true))
     }
 
-    /// Calls a definition, or `function` derived from it, repeatedly. After each call, `again`
-    /// receives the run time and the time to make code in that call. The loop ends if `again`
+    /// Calls a definition, or `function` derived from it, repeatedly. After each call, `after_call`
+    /// receives the run time and the time to make code in that call. The loop ends if `after_call`
     /// returns false.
     pub(crate) fn call_repeatedly(
         &mut self,
@@ -36,18 +37,18 @@ impl Engine {
         function: Option<&Value>,
         instance: &RuntimeInstance,
         arguments: &[Value],
-        again: &mut dyn FnMut(Duration, Duration) -> bool,
+        after_call: &mut dyn FnMut(Duration, Duration) -> bool,
     ) -> Result<Value, Vec<Problem>> {
         let here = RunLocation { item: def.clone(), name: "the function", source: None };
         self.interpret(&here, |interp, generated| {
             loop {
-                let (begun, made) = (Instant::now(), generated.preparation_time());
+                let (begun, preparation_before) = (Instant::now(), generated.preparation_time());
                 let value = match function {
                     Some(function) => interp.apply_value(def, function, arguments.to_vec())?,
                     None => interp.call(def, instance.clone(), arguments.to_vec())?,
                 };
-                let (took, making) = (begun.elapsed(), generated.preparation_time().saturating_sub(made));
-                if !again(took.saturating_sub(making), making) {
+                let (took, making) = (begun.elapsed(), generated.preparation_time().saturating_sub(preparation_before));
+                if !after_call(took.saturating_sub(making), making) {
                     return Ok(value);
                 }
             }

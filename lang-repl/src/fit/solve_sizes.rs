@@ -1,7 +1,7 @@
 //! **Solving of sizes.** Solves the sizes of a signature from the extents of the arguments, as a
 //! call in the language does. Reports extents that do not agree.
 
-use lang_core::base::{Code, Name, Span, counted};
+use lang_core::base::{Code, Name, Span, count_with_noun};
 use lang_core::predicate::{Atom, Poly};
 use lang_core::types::ty::Type;
 
@@ -144,5 +144,5 @@ impl FoundAxis {
 }
 
 pub(super) fn elements_phrase(n: i64) -> String {
-    usize::try_from(n).map_or_else(|_| format!("{n} elements"), |n| counted(n, "element", "elements"))
+    usize::try_from(n).map_or_else(|_| format!("{n} elements"), |n| count_with_noun(n, "element", "elements"))
 }

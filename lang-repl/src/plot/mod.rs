@@ -28,10 +28,10 @@ use lang_core::runtime::{Figure, Refusal};
 pub(crate) use plot_file::PlotFormat;
 pub(crate) use screen::{ColorDepth, PlotScreen};
 
-/// The lines of a plot in a terminal.
+/// The default number of lines of a plot in a terminal.
 pub(crate) const DEFAULT_LINES: u16 = 20;
 
-/// The columns of a plot if the terminal's width is unknown.
+/// The number of columns of a plot if the terminal's width is unknown.
 pub(crate) const DEFAULT_COLUMNS: u16 = 80;
 
 /// The valid widths and heights of a plot on a screen.

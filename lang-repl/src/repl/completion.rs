@@ -46,8 +46,8 @@ pub(crate) fn completion_candidates(
     }
     let blanks = before.len() - before.trim_start().len();
     let line = before.get(blanks..).unwrap_or_default();
-    if let Some(asked) = line.strip_prefix('?') {
-        return question_candidates(before, asked, known);
+    if let Some(question) = line.strip_prefix('?') {
+        return question_candidates(before, question, known);
     }
     if let Some(command) = line.strip_prefix(':') {
         let Some((name, argument)) = command.split_once(char::is_whitespace) else {
@@ -148,13 +148,13 @@ fn word_start(before: &str) -> usize {
 }
 
 /// Returns the candidates for a question `?name`. Library names are included without an import.
-fn question_candidates(before: &str, asked: &str, known: &EditorSnapshot) -> CompletionCandidates {
-    let asked = asked.trim_start_matches('?').trim_start();
-    let start = before.len() - asked.len();
+fn question_candidates(before: &str, question: &str, known: &EditorSnapshot) -> CompletionCandidates {
+    let prefix = question.trim_start_matches('?').trim_start();
+    let start = before.len() - prefix.len();
     let all =
         vocabulary::all_words().map(str::to_owned).chain(known.names.iter().cloned()).chain(lookup::library_names());
     // Names with a prefix are offered only after a dot.
-    candidates_with_prefix(before, start, all.filter(|name| asked.contains('.') || !name.contains('.')))
+    candidates_with_prefix(before, start, all.filter(|name| prefix.contains('.') || !name.contains('.')))
 }
 
 /// Returns the candidates after the dot of a value or a module.

@@ -93,12 +93,12 @@ pub(crate) fn split_pasted(text: &str) -> Vec<String> {
             Some(last)
                 if gather.is_empty() && !last.starts_with([':', '?']) && !is_command(line) && continues_input(line) =>
             {
-                let mut again = std::mem::take(last);
-                again.push('\n');
-                again.push_str(line);
+                let mut joined_input = std::mem::take(last);
+                joined_input.push('\n');
+                joined_input.push_str(line);
                 inputs.pop();
                 gather = InputBuffer::default();
-                inputs.extend(gather.set_block(again));
+                inputs.extend(gather.set_block(joined_input));
             }
             _ => inputs.extend(gather.push_line(line)),
         }

@@ -113,9 +113,9 @@ def toy(c: [n, m]f64) -> f64 =
     let text = dir.run(&args, b"");
     assert!(text.contains("certificate: adjoint + io ≤ "), "{text}");
     let json = dir.run(&[&args[..], &["--format", "json"]].concat(), b"");
-    let told: serde_json::Value = serde_json::from_str(&json).unwrap_or_else(|e| panic!("{e}: {json}"));
-    let (ratio, factor) = (told["ratio"].as_f64().unwrap(), told["certifiedFactor"].as_i64().unwrap());
-    assert_eq!(told["disagrees"], serde_json::Value::Bool(ratio > 3.0 * factor as f64), "{json}");
+    let report: serde_json::Value = serde_json::from_str(&json).unwrap_or_else(|e| panic!("{e}: {json}"));
+    let (ratio, factor) = (report["ratio"].as_f64().unwrap(), report["certifiedFactor"].as_i64().unwrap());
+    assert_eq!(report["disagrees"], serde_json::Value::Bool(ratio > 3.0 * factor as f64), "{json}");
 }
 
 #[test]
@@ -239,12 +239,12 @@ fn what_is_wrong_is_told() {
 #[test]
 fn times_for_programs() {
     let text = dir().run(&["bench", "conv.iv", "loss", "n=10", "m=3", "--seconds", "0.001", "--format", "json"], b"");
-    let told: serde_json::Value = serde_json::from_str(&text).unwrap_or_else(|e| panic!("{e}: {text}"));
-    assert_eq!((&told["def"], &told["at"]["n"], &told["at"]["m"]), (&"loss".into(), &10.into(), &3.into()));
+    let report: serde_json::Value = serde_json::from_str(&text).unwrap_or_else(|e| panic!("{e}: {text}"));
+    assert_eq!((&report["def"], &report["at"]["n"], &report["at"]["m"]), (&"loss".into(), &10.into(), &3.into()));
     for of in ["value", "gradient"] {
-        let number = |name: &str| told[of][name].as_u64().unwrap_or_else(|| panic!("{name}: {text}"));
+        let number = |name: &str| report[of][name].as_u64().unwrap_or_else(|| panic!("{name}: {text}"));
         let quartiles = ["lowerQuartileNanoseconds", "medianNanoseconds", "upperQuartileNanoseconds"].map(number);
         assert!(quartiles.is_sorted() && quartiles[0] > 0 && number("runs") >= 5, "{text}");
     }
-    assert!(told["gradient"]["compileNanoseconds"].as_u64().is_some_and(|n| n > 0), "{text}");
+    assert!(report["gradient"]["compileNanoseconds"].as_u64().is_some_and(|n| n > 0), "{text}");
 }

@@ -1,8 +1,9 @@
 //! Tests of `iverson gradbench`: responses to valid and invalid requests, and the values of the
 //! modules in `examples/gradbench`.
 //!
-//! `data/gradbench` has accepted responses for every function of the suite. Further values are
-//! compared with formulas as plain loops, and gradients with finite differences.
+//! `data/gradbench` contains inputs and accepted outputs for every function of the suite; its
+//! README names their sources. Further tests compare values with formulas in plain loops, and
+//! gradients with finite differences.
 
 #![allow(
     clippy::unwrap_used,
@@ -126,10 +127,10 @@ fn messages_are_answered() {
     .assert_eq(&shown.join("\n"));
 }
 
-/// Neither program output nor requests that are no text disturb the responses. Runs continue for
+/// Program output and requests that are not UTF-8 do not disturb the responses. Runs continue for
 /// the requested time.
 #[test]
-fn answers_are_alone_on_standard_output() {
+fn only_responses_on_standard_output() {
     let dir =
         Dir::new(&[("loud.iv", b"do print(\"loaded\")\ndef id(x: f64) -> f64 =\n  if dbg(x) > 0 then x else 0.0\n")]);
     let folder = dir.path().display().to_string();
@@ -141,12 +142,12 @@ fn answers_are_alone_on_standard_output() {
     });
     messages.extend(evaluate.to_string().into_bytes());
     let shown = dir.run(&["gradbench", "--dir", &folder], &messages);
-    let (answers, told) = shown.split_once("--- stderr\n").unwrap();
+    let (answers, stderr) = shown.split_once("--- stderr\n").unwrap();
     let answers: Vec<Value> = answers.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert!(answers[0]["id"].is_null() && answers[0]["success"] == false, "{shown}");
     assert_eq!(answers[1]["output"], 2.0);
     assert_eq!(answers[2]["success"], false, "there is no module hello in this folder");
-    assert!(told.starts_with("loaded\n"), "{told}");
+    assert!(stderr.starts_with("loaded\n"), "{stderr}");
     let answers = self::answers(&modules(), &[evaluate.to_string()]);
     let timings = answers[0]["timings"].as_array().unwrap();
     let took: u64 =

@@ -89,8 +89,8 @@ fn a_full_disk_is_an_error_of_every_command() {
     for (args, stdin) in COMMANDS {
         let output = output(&dir, args, stdin, full(), Stdio::piped());
         let stderr = String::from_utf8_lossy(&output.stderr);
-        let told = "standard output cannot be written: no space left on the device";
-        assert!(stderr.contains("E0602") && stderr.contains(told), "{args:?} {stdin}: {stderr}");
+        let message = "standard output cannot be written: no space left on the device";
+        assert!(stderr.contains("E0602") && stderr.contains(message), "{args:?} {stdin}: {stderr}");
         assert_eq!(output.status.code(), Some(1), "{args:?} {stdin}");
     }
     // The program ends at the failing write.

@@ -67,9 +67,9 @@ fn print_laws(tree: &Tree) -> Result<String, String> {
         let (was, is) = (dump_tree(tree, false), dump_tree(&parsed.tree, false));
         return Err(format!("another tree comes back:\n{text}\nwas {was}\nis  {is}"));
     }
-    let again = print_tree(&parsed.tree);
-    if again != text {
-        return Err(format!("printing what was parsed differs:\n{text}\n---\n{again}"));
+    let reprinted = print_tree(&parsed.tree);
+    if reprinted != text {
+        return Err(format!("printing what was parsed differs:\n{text}\n---\n{reprinted}"));
     }
     let whole = format!("{text}\n");
     let formatted = file(&whole)?;
@@ -142,14 +142,14 @@ fn file(text: &str) -> Result<String, String> {
 #[cfg(test)]
 mod tests {
     use super::run;
-    use crate::random::{count, seed};
+    use crate::random::{case_count, seed};
 
     /// Takes some seconds; the soak test runs longer.
     const PROGRAMS: u64 = 2000;
 
     #[test]
     fn laws_hold() {
-        let report = run(seed(), count(PROGRAMS));
+        let report = run(seed(), case_count(PROGRAMS));
         assert!(report.broken == 0, "{} broke a law:\n{}", report.broken, report.failures.join("\n\n"));
         println!("{}", report.hits);
         assert_eq!(report.hits.missing(), Vec::<&str>::new());

@@ -109,7 +109,7 @@ pub fn judge(seed: u64, report: &mut MiddleReport) -> Result<(), (String, String
 
 fn laws(functions: &[CoreFunction], report: &mut MiddleReport) -> Result<(), BrokenLaw> {
     TABLES.with(|tables| {
-        let made = CoreForms {
+        let forms = CoreForms {
             known: RefCell::default(),
             derived: RefCell::default(),
             // The tables are leaked once for each thread.
@@ -117,13 +117,13 @@ fn laws(functions: &[CoreFunction], report: &mut MiddleReport) -> Result<(), Bro
             hits: RefCell::default(),
         };
         let mut judge =
-            LawChecker::new(&made).map_err(|how| BrokenLaw { law: "the tolerances can be read".into(), how })?;
+            LawChecker::new(&forms).map_err(|how| BrokenLaw { law: "the tolerances can be read".into(), how })?;
         judge.costs = !report.without_costs;
         let mut random = Random::new(23);
         let mut result = Ok(());
         'all: for function in functions {
             report.definitions += 1;
-            let stages = made.add(function);
+            let stages = forms.add(function);
             result = judge.shapes(&stages);
             if result.is_err() {
                 break;
@@ -138,7 +138,7 @@ fn laws(functions: &[CoreFunction], report: &mut MiddleReport) -> Result<(), Bro
             }
         }
         report.tally.add(&judge.tally);
-        report.hits.merge(&made.hits.borrow());
+        report.hits.merge(&forms.hits.borrow());
         result
     })
 }

@@ -83,8 +83,8 @@ impl CostCheckRecord {
 }
 
 /// Returns a text of the inputs that a function shares with its derivatives.
-fn inputs(ssa: &SsaFunction, sizes: &[i64], given: &[IrTensor]) -> String {
-    let passed = ssa.inputs.iter().filter(|i| i.source.is_passed()).zip(given);
+fn inputs(ssa: &SsaFunction, sizes: &[i64], arguments: &[IrTensor]) -> String {
+    let passed = ssa.inputs.iter().filter(|i| i.source.is_passed()).zip(arguments);
     let of_function = passed.filter(|(input, _)| matches!(input.source, InputSource::Param(_)));
     let parts = of_function.map(|(input, tensor)| format!("{:?} {:?} {tensor:?}", input.source, input.leaf.path));
     format!("{sizes:?} {}", parts.collect::<String>())
@@ -93,16 +93,16 @@ fn inputs(ssa: &SsaFunction, sizes: &[i64], given: &[IrTensor]) -> String {
 impl LawChecker<'_> {
     /// Records a difference between the formulas and the counts of a function that terminated with
     /// these arguments.
-    pub(super) fn formulas_agree(&self, ssa: &Arc<SsaFunction>, point: &LawPoint, given: &[IrTensor]) {
+    pub(super) fn formulas_agree(&self, ssa: &Arc<SsaFunction>, point: &LawPoint, arguments: &[IrTensor]) {
         if self.costs
-            && let Err(broken) = self.formulas(ssa, &point.sizes, given)
+            && let Err(broken) = self.formulas(ssa, &point.sizes, arguments)
         {
             *self.engine.borrow_mut() = Some(broken);
         }
     }
 
-    fn formulas(&self, ssa: &Arc<SsaFunction>, sizes: &[i64], given: &[IrTensor]) -> LawResult {
-        let Some(Ok(run)) = self.formulas.run(ssa, sizes, given, FUEL) else { return Ok(()) };
+    fn formulas(&self, ssa: &Arc<SsaFunction>, sizes: &[i64], arguments: &[IrTensor]) -> LawResult {
+        let Some(Ok(run)) = self.formulas.run(ssa, sizes, arguments, FUEL) else { return Ok(()) };
         run.agrees(ssa)?;
         let mut seen = self.seen.borrow_mut();
         if run.cost.symbols.is_empty() {
@@ -110,7 +110,7 @@ impl LawChecker<'_> {
         } else {
             seen.symbols += 1;
         }
-        seen.same(&inputs(ssa, sizes, given), &run.cost.symbols, &|s| run.measured(s)).map_err(|how| {
+        seen.same(&inputs(ssa, sizes, arguments), &run.cost.symbols, &|s| run.measured(s)).map_err(|how| {
             broken("what has the same content is the same", format!("{how} at {sizes:?}\n{ssa}{}", run.report_text()))
         })
     }
@@ -141,19 +141,19 @@ impl<'m> EvaluatedFormulas<'m> {
         &self,
         ssa: &Arc<SsaFunction>,
         sizes: &[i64],
-        given: &[IrTensor],
+        arguments: &[IrTensor],
         fuel: u64,
     ) -> Option<Result<CostedRun<'m>, EvalError>> {
         let (_, cost) = self.of(&ssa.callee)?;
         let world = EvaluatorFunctions(self.middle);
         let mut evaluator = SsaEvaluator::new(&world, fuel);
-        evaluator.populations = Some(HashMap::new());
-        if let Err(stopped) = evaluator.call(ssa, sizes, given.to_vec()) {
+        evaluator.statement_counts = Some(HashMap::new());
+        if let Err(stopped) = evaluator.call(ssa, sizes, arguments.to_vec()) {
             return Some(Err(stopped));
         }
-        let SsaEvaluator { counts, span, stored_bytes: kept, populations, .. } = evaluator;
+        let SsaEvaluator { counts, span, stored_bytes: kept, statement_counts: populations, .. } = evaluator;
         let mut locals: HashMap<LocalId, i64> = ssa.sizes.iter().copied().zip(sizes.iter().copied()).collect();
-        for (input, tensor) in ssa.inputs.iter().filter(|i| i.source.is_passed()).zip(given) {
+        for (input, tensor) in ssa.inputs.iter().filter(|i| i.source.is_passed()).zip(arguments) {
             if let ([], [one]) = (tensor.dims.as_slice(), tensor.items.as_slice()) {
                 locals.extend(one.int().map(|i| (input.local, i)));
             }
@@ -245,7 +245,7 @@ impl CostedRun<'_> {
         let small = |n: u64| i64::try_from(n).ok();
         match s.kind {
             CostSymbolKind::Terms(k) => small(of.terms.get(k as usize).copied().unwrap_or(0)),
-            CostSymbolKind::Present => small(of.present),
+            CostSymbolKind::NonemptyElements => small(of.present),
             CostSymbolKind::Trips => small(of.trips),
             CostSymbolKind::Value => i64::try_from(of.value).ok(),
             CostSymbolKind::Work => small(of.counts.work),

@@ -42,7 +42,7 @@ impl Reference<'_> {
             DerivativeKind::Adjoint { outputs: of, wrt } => {
                 let value = self.call(&function, sizes, args.clone())?;
                 parts.extend(outputs.iter().map(|leaf| part(&value, &leaf.path, &|x, _| x)));
-                let given: Vec<&TypeLeaf> = of.iter().filter_map(|k| outputs.get(*k as usize)).collect();
+                let output_leaves: Vec<&TypeLeaf> = of.iter().filter_map(|k| outputs.get(*k as usize)).collect();
                 for k in &**wrt {
                     let (k, leaf) = input(&function, *k).ok_or(ReferenceStop::Broken("an input"))?;
                     let like = args
@@ -58,7 +58,7 @@ impl Reference<'_> {
                         let along = self.call(&function, sizes, varying)?;
                         let single = leaf.scalar == Some(Scalar::F32);
                         let mut sum = Number::zero(single);
-                        for (leaf, cotangent) in given.iter().zip(&beside) {
+                        for (leaf, cotangent) in output_leaves.iter().zip(&beside) {
                             let (mut tangents, mut weights) = (Vec::new(), Vec::new());
                             reals(&part(&along, &leaf.path, &|_, t| t), &mut tangents);
                             reals(cotangent, &mut weights);

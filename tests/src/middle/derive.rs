@@ -99,8 +99,9 @@ impl LawChecker<'_> {
             let tangents: Vec<Number> =
                 all.iter().filter_map(|r| if let DualValue::Real(_, t) = r { Some(*t) } else { None }).collect();
             // A NaN that the interpreter computes too may come from one masked term of a sum.
-            let told = ran.is_some_and(|ran| ran.tangent.is_some());
-            let masked = |(t, f): (&Number, &IrValue)| (told || t.is_nothing()) && real(f).is_some_and(f64::is_nan);
+            let has_tangent = ran.is_some_and(|ran| ran.tangent.is_some());
+            let masked =
+                |(t, f): (&Number, &IrValue)| (has_tangent || t.is_nothing()) && real(f).is_some_and(f64::is_nan);
             if !finite && tangents.iter().zip(&found.items).any(masked) {
                 self.tally.masked += 1;
                 return Ok(());
@@ -157,8 +158,9 @@ impl LawChecker<'_> {
         self.tally.forward = self.tally.forward.max(over(pairs[0]));
         self.tally.adjoint = self.tally.adjoint.max(over(pairs[1]));
         if self.twice {
-            let again = DerivativeKind::Adjoint { outputs: real_outputs(&adjoint_of).into(), wrt: wrt.clone() };
-            let twice = [form(&[adjoint.clone(), forward])?, form(&[adjoint, again])?];
+            let second_adjoint =
+                DerivativeKind::Adjoint { outputs: real_outputs(&adjoint_of).into(), wrt: wrt.clone() };
+            let twice = [form(&[adjoint.clone(), forward])?, form(&[adjoint, second_adjoint])?];
             self.second(stages, point, &twice, [&primal, &seeds, &along], ran)?;
         }
         Ok(())
@@ -254,10 +256,10 @@ impl LawChecker<'_> {
             let zero = |v: &IrValue| IrValue::zero_of(v.scalar().unwrap_or(Scalar::F64));
             IrTensor { dims: t.dims.clone(), items: t.items.iter().map(zero).collect() }
         });
-        let given = [primal, seeds, along].concat();
+        let arguments = [primal, seeds, along].concat();
         let others: Vec<IrTensor> =
             primal.iter().chain(seeds).cloned().chain(zeros).chain(along.iter().cloned()).collect();
-        let (one, other) = match (self.run(over, point, given), self.run(back, point, others)) {
+        let (one, other) = match (self.run(over, point, arguments), self.run(back, point, others)) {
             (Ok(one), Ok(other)) => (one.0, other.0),
             (Err(EvalError::OutOfFuel), _) | (_, Err(EvalError::OutOfFuel)) => return Ok(()),
             (one, other) => {
@@ -308,14 +310,14 @@ impl LawChecker<'_> {
         &self,
         ssa: &Arc<SsaFunction>,
         point: &LawPoint,
-        given: Vec<IrTensor>,
+        arguments: Vec<IrTensor>,
     ) -> Result<(Vec<Arc<IrTensor>>, u64), EvalError> {
         let world = EvaluatorFunctions(self.middle);
         let mut evaluator = SsaEvaluator::new(&world, FUEL);
-        let found = evaluator.call(ssa, &point.sizes, given.clone());
-        self.engine_agrees(ssa, point, &given, &found);
+        let found = evaluator.call(ssa, &point.sizes, arguments.clone());
+        self.engine_agrees(ssa, point, &arguments, &found);
         if found.is_ok() {
-            self.formulas_agree(ssa, point, &given);
+            self.formulas_agree(ssa, point, &arguments);
         }
         Ok((found?, evaluator.counts.work))
     }

@@ -81,15 +81,15 @@ fn units() -> (f64, f64, f64) {
 /// Compares up to the order of sums, whose terms may be as large as `greatest` or 1.
 pub fn near(found: Option<Computed>, wanted: &IrValue, greatest: f64) -> bool {
     let real = |x: f64, y: f64, (one, most): (f64, f64)| {
-        let apart = (x - y).abs() / greatest.max(1.0);
+        let distance = (x - y).abs() / greatest.max(1.0);
         let same = x.to_bits() == y.to_bits() || x.is_nan() && y.is_nan();
         // Factoring a multiplication out of a sum may change one non-finite value into another.
         let endless = !x.is_finite() && !y.is_finite();
         count(|counts| {
-            counts.loose += u64::from(!same && apart > one);
+            counts.loose += u64::from(!same && distance > one);
             counts.endless += u64::from(!same && endless);
         });
-        same || endless || apart <= most
+        same || endless || distance <= most
     };
     match (found, wanted) {
         (Some(Computed::F64(x)), IrValue::F64(y)) => real(x, *y, (units().0, units().1)),
@@ -116,21 +116,22 @@ pub fn agrees(
     middle: &dyn FormProvider,
     ssa: &Arc<SsaFunction>,
     sizes: &[i64],
-    given: &[IrTensor],
+    arguments: &[IrTensor],
     wanted: Result<&[Arc<IrTensor>], &EvalError>,
 ) -> Result<(), String> {
     let passed: Vec<_> = ssa.inputs.iter().filter(|i| i.source.is_passed()).collect();
-    if passed.len() != given.len() {
-        return Err(format!("{} arguments for {} inputs\n{ssa}", given.len(), passed.len()));
+    if passed.len() != arguments.len() {
+        return Err(format!("{} arguments for {} inputs\n{ssa}", arguments.len(), passed.len()));
     }
-    let given: Option<Vec<exec::Tensor>> = passed.iter().zip(given).map(|(i, t)| flat(t, i.leaf.scalar)).collect();
+    let tensors: Option<Vec<exec::Tensor>> =
+        passed.iter().zip(arguments).map(|(i, t)| flat(t, i.leaf.scalar)).collect();
     // No drawn program constructs a relation.
-    let Some(given) = given else { return Err(format!("an argument is no tensor of its type\n{ssa}")) };
+    let Some(tensors) = tensors else { return Err(format!("an argument is no tensor of its type\n{ssa}")) };
     let here = EngineConfiguration { programs: exec::ExecutableCache::default(), same: &same, in_order: true };
-    run_agrees(middle, ssa, sizes, given.clone(), wanted, &here)?;
+    run_agrees(middle, ssa, sizes, tensors.clone(), wanted, &here)?;
     let native =
         EngineConfiguration { programs: exec::ExecutableCache::with_backend(backend()), same: &near, in_order: false };
-    run_agrees(middle, ssa, sizes, given, wanted, &native).map_err(|how| format!("as machine code: {how}"))
+    run_agrees(middle, ssa, sizes, tensors, wanted, &native).map_err(|how| format!("as machine code: {how}"))
 }
 
 /// A way to run a function, with the comparison that applies.
@@ -196,7 +197,7 @@ fn backend() -> Arc<KernelCountingBackend> {
 pub fn kernels() -> (u64, BTreeMap<String, u64>) {
     let backend = backend();
     let left = backend.left.lock().unwrap_or_else(PoisonError::into_inner).clone();
-    (backend.made.load(Ordering::Relaxed), left)
+    (backend.compiled.load(Ordering::Relaxed), left)
 }
 
 /// Returns the number of these kernels with sequential loops, and the number with matrix products.
@@ -223,7 +224,7 @@ fn has(body: &[NestNode], like: &dyn Fn(&NestNode) -> bool) -> bool {
 #[derive(Default)]
 struct KernelCountingBackend {
     jit: Option<lang_jit::Jit>,
-    made: AtomicU64,
+    compiled: AtomicU64,
     in_order: AtomicU64,
     matrices: AtomicU64,
     left: Mutex<BTreeMap<String, u64>>,
@@ -236,7 +237,7 @@ impl KernelBackend for KernelCountingBackend {
             Some(_) => {
                 let in_order = has(&kernel.body, &|node| matches!(node, NestNode::Loop(of) if of.is_sequential));
                 let matrices = has(&kernel.body, &|node| matches!(node, NestNode::MatrixProduct(_)));
-                self.made.fetch_add(1, Ordering::Relaxed);
+                self.compiled.fetch_add(1, Ordering::Relaxed);
                 self.in_order.fetch_add(in_order.into(), Ordering::Relaxed);
                 self.matrices.fetch_add(matrices.into(), Ordering::Relaxed);
             }
@@ -255,13 +256,13 @@ fn run_agrees(
     middle: &dyn FormProvider,
     ssa: &Arc<SsaFunction>,
     sizes: &[i64],
-    given: Vec<exec::Tensor>,
+    tensors: Vec<exec::Tensor>,
     wanted: Result<&[Arc<IrTensor>], &EvalError>,
     way: &EngineConfiguration<'_>,
 ) -> Result<(), String> {
     let same = way.same;
     let found =
-        exec::run(&EngineDefinitions(middle), &way.programs, ssa, sizes, given, limits(), &AtomicBool::new(false));
+        exec::run(&EngineDefinitions(middle), &way.programs, ssa, sizes, tensors, limits(), &AtomicBool::new(false));
     let differ = |how: String| Err(format!("{how}\n{ssa}"));
     match (found, wanted) {
         (Err(exec::RunError::IndexTooLarge), _) => {

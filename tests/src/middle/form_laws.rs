@@ -244,7 +244,7 @@ impl<'m> LawChecker<'m> {
         ran: Option<&InterpreterResults>,
         random: &mut Random,
     ) -> LawResult {
-        let told = |b: BrokenLaw| BrokenLaw {
+        let with_location = |b: BrokenLaw| BrokenLaw {
             how: format!(
                 "{} at {:?} {:?} along {:?}: {}",
                 stages.core.callee, point.sizes, point.args, point.along, b.how
@@ -256,7 +256,7 @@ impl<'m> LawChecker<'m> {
         self.tally.formulas += seen.formulas;
         self.tally.symbols += seen.symbols;
         self.tally.shared += seen.shared;
-        self.engine.take().map_or(law, Err).map_err(told)
+        self.engine.take().map_or(law, Err).map_err(with_location)
     }
 
     fn at(
@@ -409,11 +409,11 @@ impl<'m> LawChecker<'m> {
         &self,
         ssa: &Arc<SsaFunction>,
         point: &LawPoint,
-        given: &[IrTensor],
+        arguments: &[IrTensor],
         wanted: &Result<Vec<Arc<IrTensor>>, EvalError>,
     ) {
         let wanted = wanted.as_deref();
-        if let Err(how) = super::engine_oracle::agrees(self.middle, ssa, &point.sizes, given, wanted) {
+        if let Err(how) = super::engine_oracle::agrees(self.middle, ssa, &point.sizes, arguments, wanted) {
             *self.engine.borrow_mut() = Some(broken("the engine gives what the evaluator does", how));
         }
     }
@@ -439,11 +439,11 @@ impl<'m> LawChecker<'m> {
         }
         let world = EvaluatorFunctions(self.middle);
         let mut evaluator = SsaEvaluator::new(&world, FUEL);
-        let given = tensors(stages, point);
-        let result = evaluator.call(&stages.ssa, &point.sizes, given.clone());
-        self.engine_agrees(&stages.ssa, point, &given, &result);
+        let arguments = tensors(stages, point);
+        let result = evaluator.call(&stages.ssa, &point.sizes, arguments.clone());
+        self.engine_agrees(&stages.ssa, point, &arguments, &result);
         if result.is_ok() {
-            self.formulas_agree(&stages.ssa, point, &given);
+            self.formulas_agree(&stages.ssa, point, &arguments);
         }
         let result = result.map(|found| (found.iter().map(|t| t.items.clone()).collect(), evaluator.counts.work));
         all.push(("ssa", result));

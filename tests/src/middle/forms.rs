@@ -152,9 +152,9 @@ impl eval_core::CoreEnv for SingleFormFunctions<'_> {
         if let Some(known) = self.known.borrow().get(callee) {
             return Some(known.clone());
         }
-        let made = self.form.of(&*self.middle.stages(&Arc::new(callee.clone()))?);
-        self.known.borrow_mut().insert(callee.clone(), made.clone());
-        Some(made)
+        let core_function = self.form.of(&*self.middle.stages(&Arc::new(callee.clone()))?);
+        self.known.borrow_mut().insert(callee.clone(), core_function.clone());
+        Some(core_function)
     }
 
     fn global(&self, name: &GlobalName) -> Option<IrValue> {
@@ -200,16 +200,16 @@ impl reference::ReferenceDefinitions for EvaluatorFunctions<'_> {
     fn partial(&self, operation: ScalarOp, k: usize, args: &[IrValue]) -> Option<f64> {
         let of = args.first()?.scalar()?;
         let ssa = self.0.ssa(&partial_of(operation, k, of)?)?;
-        let mut given: Vec<IrValue> = args.to_vec();
+        let mut inputs: Vec<IrValue> = args.to_vec();
         if operation == ScalarOp::PowInt {
             #[expect(clippy::cast_precision_loss, reason = "as the language converts")]
-            given.push(match (args.get(1)?.int()?, of) {
+            inputs.push(match (args.get(1)?.int()?, of) {
                 (i, Scalar::F32) => IrValue::F32(i as f32),
                 (i, _) => IrValue::F64(i as f64),
             });
         }
-        let given = given.into_iter().map(|v| IrTensor { dims: Vec::new(), items: vec![v] });
-        let results = SsaEvaluator::new(self, PARTIAL).call(&ssa, &[], given.collect()).ok()?;
+        let tensors = inputs.into_iter().map(|v| IrTensor { dims: Vec::new(), items: vec![v] });
+        let results = SsaEvaluator::new(self, PARTIAL).call(&ssa, &[], tensors.collect()).ok()?;
         real(results.first()?.items.first()?)
     }
 }

@@ -147,7 +147,7 @@ impl Interpreter<'_> {
         let args = args?;
         let f64s = core.callee.types.iter().map(|_| RuntimeType::Scalar(Scalar::F64)).collect();
         let (value, counts) = self.call(def, f64s, &point.sizes, args.clone());
-        let asked = |name: String| {
+        let probe_value = |name: String| {
             let probe = GlobalName::new(&def.module, &name);
             self.session.checked(&probe).filter(|c| c.body.root.is_some())?;
             let types = varying(core).into_iter().filter_map(|k| Some(&core.params.get(k)?.1));
@@ -156,11 +156,11 @@ impl Interpreter<'_> {
             let (value, _) = self.call(&probe, Vec::new(), &point.sizes, all?);
             value.ok()
         };
-        let tangent = asked(tangent_name(&def.name)).and_then(|pair| match pair {
+        let tangent = probe_value(tangent_name(&def.name)).and_then(|pair| match pair {
             Computed::Tuple(items) => items.values().get(1).cloned(),
             _ => None,
         });
-        let second = if twice { asked(second_name(&def.name)) } else { None };
+        let second = if twice { probe_value(second_name(&def.name)) } else { None };
         Some(InterpreterResults { value, counts, tangent, second })
     }
 

@@ -396,11 +396,11 @@ impl MiddleProgramGenerator {
             5 if self.loops + 1 < DEEPEST => self.draw_body(|g| {
                 let over = g.range();
                 g.rows.push((w.clone(), "", extent));
-                let again = g.name("v");
+                let inner_array = g.name("v");
                 let inner = g.draw_body(|g| {
                     let over = g.range();
-                    g.rows.push((again.clone(), "", extent));
-                    format!("fold {again} = {w} for {over}: {}", g.changed(&again, extent, d))
+                    g.rows.push((inner_array.clone(), "", extent));
+                    format!("fold {inner_array} = {w} for {over}: {}", g.changed(&inner_array, extent, d))
                 });
                 format!("({}fold {w} = {init} for {over}: {inner})", kept(&inner))
             }),

@@ -32,22 +32,22 @@ impl LawChecker<'_> {
                 locals.insert(input.local, i);
             }
         }
-        let Ok(told) = count_cost(ssa, &locals, &|callee| self.middle.ssa(callee), LIMIT) else { return Ok(()) };
+        let Ok(prediction) = count_cost(ssa, &locals, &|callee| self.middle.ssa(callee), LIMIT) else { return Ok(()) };
         let world = EvaluatorFunctions(self.middle);
         let mut evaluator = SsaEvaluator::new(&world, FUEL);
         if evaluator.call(ssa, &point.sizes, tensors(stages, point)).is_err() {
             return Ok(());
         }
         let counted = evaluator.counts;
-        let good = match told.is_upper_bound {
-            false => (told.work, told.iterations) == (counted.work, counted.iterations),
-            true => told.work >= counted.work && told.iterations >= counted.iterations,
+        let good = match prediction.is_upper_bound {
+            false => (prediction.work, prediction.iterations) == (counted.work, counted.iterations),
+            true => prediction.work >= counted.work && prediction.iterations >= counted.iterations,
         };
-        *(if told.is_upper_bound { &mut self.tally.bounds } else { &mut self.tally.costs }) += 1;
+        *(if prediction.is_upper_bound { &mut self.tally.bounds } else { &mut self.tally.costs }) += 1;
         if good {
             Ok(())
         } else {
-            Err(broken("the cost that is told is counted", format!("{told:?}, not {counted:?}\n{ssa}")))
+            Err(broken("the cost that is told is counted", format!("{prediction:?}, not {counted:?}\n{ssa}")))
         }
     }
 }

@@ -76,8 +76,8 @@ fn chosen(terms: &[(DualValue, i64)], reducer: Reducer, greatest: bool) -> Refer
             let DualValue::Real(y, u) = other else { return Err(ReferenceStop::Broken("a real")) };
             let same = (before.value == y.value || before.value.is_nan() && y.value.is_nan())
                 && (before.error.to_bits(), before.size.to_bits()) == (y.error.to_bits(), y.size.to_bits());
-            let apart = (before.value - y.value).abs() > before.error + y.error;
-            if same || apart || before.error == 0.0 && y.error == 0.0 {
+            let disjoint = (before.value - y.value).abs() > before.error + y.error;
+            if same || disjoint || before.error == 0.0 && y.error == 0.0 {
                 continue;
             }
             if reducer.is_arg_reduction() || !t.is_nothing() || !u.is_nothing() {

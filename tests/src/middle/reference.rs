@@ -256,8 +256,8 @@ impl<'w> Reference<'w> {
         ty: &CoreType,
     ) -> ReferenceResult<DualValue> {
         let body = self.core_of(&repeat.body)?;
-        let mut given = args.iter().map(|a| self.eval(f, a)).collect::<ReferenceResult<Vec<DualValue>>>()?;
-        let mut carry = given.pop().ok_or(ReferenceStop::Broken("a carry"))?;
+        let mut arguments = args.iter().map(|a| self.eval(f, a)).collect::<ReferenceResult<Vec<DualValue>>>()?;
+        let mut carry = arguments.pop().ok_or(ReferenceStop::Broken("a carry"))?;
         let (mut outputs, mut t) = (Vec::new(), 0);
         loop {
             let goes_on = match (&repeat.trip_count, &carry) {
@@ -281,7 +281,7 @@ impl<'w> Reference<'w> {
             self.step()?;
             f.insert(repeat.counter.local, DualValue::Int(t));
             let sizes = repeat.sizes.iter().map(|p| self.poly(f, p)).collect::<ReferenceResult<Vec<i64>>>()?;
-            let mut all = given.clone();
+            let mut all = arguments.clone();
             all.push(carry);
             let DualValue::Tuple(mut next) = self.call(&body, &sizes, all)? else {
                 return Err(ReferenceStop::Broken("a step"));

@@ -151,12 +151,12 @@ fn soak_share(seed: u64, numbers: impl Iterator<Item = u64>) -> MiddleReport {
                 ));
             }
         }
-        if let Err((law, told)) = cores::judge(number, &mut report) {
+        if let Err((law, details)) = cores::judge(number, &mut report) {
             report.broken += 1;
             let seen = laws.entry(format!("core: {law}")).or_default();
             *seen += 1;
             if *seen == 1 {
-                report.failures.push(format!("core {nth} of seed {seed} breaks `{law}`:\n{told}"));
+                report.failures.push(format!("core {nth} of seed {seed} breaks `{law}`:\n{details}"));
             }
         }
     }
@@ -181,10 +181,10 @@ struct StopTimer {
 
 impl StopTimer {
     fn over(stop: &Arc<AtomicBool>, patience: Duration) -> Self {
-        let (ended, told) = mpsc::channel::<()>();
+        let (ended, receiver) = mpsc::channel::<()>();
         let stop = stop.clone();
         std::thread::spawn(move || {
-            if told.recv_timeout(patience) == Err(mpsc::RecvTimeoutError::Timeout) {
+            if receiver.recv_timeout(patience) == Err(mpsc::RecvTimeoutError::Timeout) {
                 stop.store(true, Ordering::Relaxed);
             }
         });
@@ -202,7 +202,7 @@ pub fn judge_text(session: &mut Session, text: &str, report: &mut MiddleReport) 
     if let Some(problem) = session.diagnostics(MAIN).iter().find(|d| d.is_error()) {
         return Err(broken(&format!("the checker takes it: {}", problem.code.name()), format!("{problem:?}")));
     }
-    let mut asked = text.to_owned();
+    let mut probed_text = text.to_owned();
     let none = std::collections::HashMap::new();
     let mut defs = Vec::new();
     {
@@ -212,7 +212,7 @@ pub fn judge_text(session: &mut Session, text: &str, report: &mut MiddleReport) 
             let Some(signature) = session.signature(&def) else { continue };
             let callee = Arc::new(FunctionKey::new(def.clone(), Vec::new()));
             match forms.module.stages(&callee) {
-                Ok(stages) => asked += &probes(&item.name, &signature, &stages.core),
+                Ok(stages) => probed_text += &probes(&item.name, &signature, &stages.core),
                 Err(outside) => {
                     return Err(broken("it has core", format!("{}: {outside:?}\n{text}", outside.reason.phrase())));
                 }
@@ -220,7 +220,7 @@ pub fn judge_text(session: &mut Session, text: &str, report: &mut MiddleReport) 
             defs.push((def, callee));
         }
     }
-    session.set_text(MAIN, &asked);
+    session.set_text(MAIN, &probed_text);
     let globals = crate::run::globals(session, [MAIN]);
     let forms = SessionForms::new(session, &globals);
     let stop = Arc::new(AtomicBool::new(false));
@@ -253,6 +253,6 @@ pub fn judge_text(session: &mut Session, text: &str, report: &mut MiddleReport) 
         }
     }
     report.tally.add(&judge.tally);
-    report.hits.merge(&forms.module.hits());
+    report.hits.merge(&forms.module.rule_coverage());
     result
 }

@@ -46,8 +46,8 @@ fn less(a: &DualValue, b: &DualValue) -> ReferenceResult<bool> {
             let same = (a.value == b.value || a.value.is_nan() && b.value.is_nan())
                 && (a.error.to_bits(), a.size.to_bits()) == (b.error.to_bits(), b.size.to_bits());
             let exact = a.error == 0.0 && b.error == 0.0;
-            let apart = (a.value - b.value).abs() > a.error + b.error;
-            if !(same || exact || apart) {
+            let disjoint = (a.value - b.value).abs() > a.error + b.error;
+            if !(same || exact || disjoint) {
                 return Err(ReferenceStop::Undecided);
             }
             !a.value.is_nan() && (b.value.is_nan() || a.value < b.value)

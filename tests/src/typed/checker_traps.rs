@@ -83,7 +83,7 @@ impl TypedGenerator<'_> {
             2 => format!("{v} + {v}"),
             _ => format!("{v} * {v}"),
         };
-        let made = match self.number_below(7) {
+        let declarations = match self.number_below(7) {
             0 => format!("let {w} = for {i} < {extent}: 1.5"),
             1 => format!("let {k} = {extent} let {w} = for {i} < {k}: 1.5"),
             2 => format!("let {w} = replicate({extent}, 1.5)"),
@@ -106,7 +106,7 @@ impl TypedGenerator<'_> {
             1 => format!("[{v} >= 1 && {at} < {extent}] * {w}[{at}]"),
             _ => format!("[len({w}) >= 1] * {w}[0]"),
         };
-        format!("(let {v} = {value} {made} let {i}: f64 = {access} in {rest})")
+        format!("(let {v} = {value} {declarations} let {i}: f64 = {access} in {rest})")
     }
 
     /// Draws a call whose size would be negative if the argument is too short.

@@ -129,7 +129,7 @@ pub fn check(session: &Session, text: &str) -> std::result::Result<DerivativeCou
     }
     let mut random = Random::new(u64::try_from(text.len()).unwrap_or(0));
     let stop = AtomicBool::new(false);
-    let allowed = Allowed::read().map_err(|told| ("tolerances can be read", told))?;
+    let allowed = Allowed::read().map_err(|message| ("tolerances can be read", message))?;
     for _ in 0..POINTS {
         let n = random.number_below(4);
         let mut real = || f64::from(i32::try_from(random.number_below(4001)).unwrap_or(0) - 2000) / 1009.0;

@@ -155,10 +155,10 @@ fn printing(text: &str) -> Result<(), MetamorphicViolation> {
     for item in split(text) {
         let tree = parse_item(&item.text).tree;
         let printed = print_tree(&tree);
-        let again = parse_item(&printed);
-        if again.diagnostics.iter().any(Diagnostic::is_error)
-            || !same_meaning(&tree, &again.tree)
-            || print_tree(&again.tree) != printed
+        let reparsed = parse_item(&printed);
+        if reparsed.diagnostics.iter().any(Diagnostic::is_error)
+            || !same_meaning(&tree, &reparsed.tree)
+            || print_tree(&reparsed.tree) != printed
         {
             return broken("printing", format!("{}\n{printed}", item.text));
         }

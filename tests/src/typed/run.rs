@@ -139,9 +139,9 @@ impl<'a> ItemRunner<'a> {
         let forbid = |law, how| Err(ForbiddenFailure { law, how });
         match failure.code {
             Code::E0500 => {
-                let told = failure.help.as_ref().is_some_and(|h| h.contains("proved"));
+                let mentions_proof = failure.help.as_ref().is_some_and(|h| h.contains("proved"));
                 let checked = self.session.checked(&failure.item);
-                if told || checked.is_some_and(|c| proved_at(&c.body, failure.span)) {
+                if mentions_proof || checked.is_some_and(|c| proved_at(&c.body, failure.span)) {
                     return forbid("what is proved holds", format!("a proved access fails: {failure}"));
                 }
                 Ok(())

@@ -49,10 +49,10 @@ fn forward(forms: &SessionForms<'_>, name: &str) -> Arc<SsaFunction> {
 /// Returns the counts of a function at sizes: the implicit sizes, then integer arguments.
 fn counts(forms: &SessionForms<'_>, name: &str, ssa: &SsaFunction, sizes: &[i64]) -> OperationCounts {
     let stages = forms.stages(&callee(name)).expect("it has forms");
-    let given = CallInputs::drawn(&stages.core, ssa, sizes, &|_| 1.0).expect("it has arguments");
+    let inputs = CallInputs::drawn(&stages.core, ssa, sizes, &|_| 1.0).expect("it has arguments");
     let world = EvaluatorFunctions(forms);
     let mut evaluator = SsaEvaluator::new(&world, FUEL);
-    evaluator.call(ssa, &given.sizes, given.tensors).expect("it has a value");
+    evaluator.call(ssa, &inputs.sizes, inputs.tensors).expect("it has a value");
     evaluator.counts
 }
 
@@ -103,8 +103,8 @@ fn kept(out: &mut String, text: &str, name: &str, most: u64) {
     let stages = forms.stages(&callee(name)).expect("it has forms");
     let _ = writeln!(out, "{name}");
     for n in [8, 16, 32, 64] {
-        let given = CallInputs::drawn(&stages.core, &back, &[n], &|_| 1.0).expect("it has arguments");
-        let cost = count_cost(&back, &given.locals, &|callee| forms.ssa(callee), FUEL).expect("it has a cost");
+        let inputs = CallInputs::drawn(&stages.core, &back, &[n], &|_| 1.0).expect("it has arguments");
+        let cost = count_cost(&back, &inputs.locals, &|callee| forms.ssa(callee), FUEL).expect("it has a cost");
         let steps = counts(&forms, name, &value, &[n]).iterations;
         let _ = writeln!(out, "  {n:>3}: {steps:>6} iterations, {:>6} bytes", cost.stored_bytes);
         assert!(cost.stored_bytes <= most * steps, "{name} keeps too much\n{out}{back}");

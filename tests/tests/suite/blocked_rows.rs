@@ -55,7 +55,7 @@ fn equal_rows_have_equal_sums() {
                 let dims = vec![rows, d];
                 if name.starts_with("short") { Tensor::new(dims, short()) } else { Tensor::new(dims, items.to_vec()) }
             };
-            let given = [tensor(POINTS, &points), tensor(k, &rows)].map(|t| t.expect("a tensor"));
+            let tensors = [tensor(POINTS, &points), tensor(k, &rows)].map(|t| t.expect("a tensor"));
             let sizes: Vec<i64> = ssa
                 .sizes
                 .iter()
@@ -68,9 +68,16 @@ fn equal_rows_have_equal_sums() {
                 .collect();
             let interrupt = AtomicBool::new(false);
             let run = |programs: &ExecutableCache| {
-                let found =
-                    exec::run(&EngineDefinitions(&defs), programs, &ssa, &sizes, given.to_vec(), limits(), &interrupt)
-                        .expect("a value");
+                let found = exec::run(
+                    &EngineDefinitions(&defs),
+                    programs,
+                    &ssa,
+                    &sizes,
+                    tensors.to_vec(),
+                    limits(),
+                    &interrupt,
+                )
+                .expect("a value");
                 let one = found.first().expect("a result");
                 (0..one.count()).map(|at| one.element(at).expect("an element")).collect::<Vec<Value>>()
             };

@@ -10,7 +10,7 @@
 use std::collections::BTreeMap;
 
 use iverson_tests::golden::Tolerances;
-use iverson_tests::random::{Random, count, first, seed};
+use iverson_tests::random::{Random, case_count, first_case, seed};
 use iverson_tests::run::{CompiledEvaluation, numbers, value_of_main, value_of_main_compiled};
 use lang_core::session::Session;
 
@@ -133,8 +133,8 @@ fn a_false_bracket_makes_its_product_zero_on_every_path() {
     let tolerances = Tolerances::of("machine code").expect("they can be read");
     let allowed = tolerances.get("whole programs");
     let (mut native, mut zeros, mut nans, mut failed, mut omitted) = (0, 0, 0, 0, 0);
-    let all = count(DEFAULT_PROGRAMS);
-    for n in first()..first() + all {
+    let all = case_count(DEFAULT_PROGRAMS);
+    for n in first_case()..first_case() + all {
         generator.random = Random::new(seed().wrapping_add(n.wrapping_mul(0x9E37)));
         let program = generator.program();
         let mut session = Session::new();

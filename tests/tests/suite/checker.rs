@@ -145,7 +145,7 @@ fn a_match_that_is_too_large_is_told_as_that() {
         s.set_text("t.iv", &format!("type T = {}\ndef f(t: T) -> f64 = match t {{ {arms} }}", ctors(" | ", "")));
         s.diagnostics("t.iv").into_iter().map(|d| format!("{}: {}", d.code, d.message)).collect::<Vec<_>>()
     };
-    let told = "E0404: this `match` is too large for the exhaustiveness check";
-    assert_eq!(check(ctors(", ", ": 1.0")), [told]);
+    let message = "E0404: this `match` is too large for the exhaustiveness check";
+    assert_eq!(check(ctors(", ", ": 1.0")), [message]);
     assert_eq!(check(ctors(", ", ": 1.0") + ", _: 2.0"), Vec::<String>::new());
 }

@@ -11,7 +11,7 @@ use expect_test::{Expect, expect};
 use iverson_tests::middle::call_inputs::CallInputs;
 use iverson_tests::middle::engine_oracle::agrees;
 use iverson_tests::middle::forms::{EvaluatorFunctions, FormProvider as _, SessionForms};
-use iverson_tests::run::{CompiledEvaluation, MAIN, limits, run, run_generated};
+use iverson_tests::run::{CompiledEvaluation, MAIN, limits, run, run_compiled};
 use lang_core::ad::{real_inputs, real_outputs};
 use lang_core::base::GlobalName;
 use lang_core::eval::eval_ssa::{IrTensor, SsaEvaluator};
@@ -220,7 +220,7 @@ do hessian(f, wrt: w)(x, 0.5)
     for kept in ["", "checkpoint: ", "checkpoint 5: "] {
         let session = session(&text.replace('@', kept));
         let ways = CompiledEvaluation::default();
-        shown.push(run_generated(&session, &ways));
+        shown.push(run_compiled(&session, &ways));
         assert_eq!(
             OffloadCounts { lowered: 0, ..ways.tally.get() },
             OffloadCounts { evaluated: 3, ..OffloadCounts::default() },
@@ -243,7 +243,7 @@ def f(x: [n]f64, k: i64) -> f64 = checkpoint k: fold s = 1.0 for t < n: sin(s + 
 do grad(f)([1.0, 2.0], 0)
 ";
     let session = session(text);
-    let shown = run_generated(&session, &CompiledEvaluation::default());
+    let shown = run_compiled(&session, &CompiledEvaluation::default());
     assert!(shown.contains("E0511"), "{shown}");
     let mut session = Session::new();
     session.set_text("t", "def f(x: [n]f64) -> f64 = checkpoint 0: fold s = 1.0 for t < n: sin(s + x[t])");

@@ -8,9 +8,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Sender};
 use std::time::Duration;
 
-use iverson_tests::kernels::KernelObserver;
 use iverson_tests::literate::{self, BlockKind};
-use iverson_tests::run::{CompiledEvaluation, MAIN, limits, run, run_generated};
+use iverson_tests::observed_kernels::KernelObserver;
+use iverson_tests::run::{CompiledEvaluation, MAIN, limits, run, run_compiled};
 use lang_core::exec::offload::OffloadCounts;
 use lang_core::session::Session;
 
@@ -54,7 +54,7 @@ fn both(session: &mut Session, text: &str) -> Result<(String, String, CompiledEv
         return Err(iverson_tests::render::diagnostics(MAIN, text, &diagnostics));
     }
     let ways = CompiledEvaluation::default();
-    let generated = run_generated(session, &ways);
+    let generated = run_compiled(session, &ways);
     Ok((run(session, limits(), &AtomicBool::new(false)), generated, ways))
 }
 
@@ -335,7 +335,7 @@ do first(eight(eight(eight(one(1.0)))), for i < 100: 1.0)
     for text in [&loops, trees, lists, pairs] {
         let mut session = Session::new();
         let (plain, generated, _) = both(&mut session, text).expect("a program without errors");
-        let by_code = run_generated(&session, &CompiledEvaluation::native());
+        let by_code = run_compiled(&session, &CompiledEvaluation::native());
         assert_eq!([&rounded(&generated), &rounded(&by_code)], [&rounded(&plain); 2], "{text}");
     }
 }
@@ -380,7 +380,7 @@ fn machine_code_can_be_interrupted() {
                 }
                 interrupt.store(true, Ordering::Relaxed);
             });
-            iverson_tests::run::run_generated_until(&session, &ways, interrupt)
+            iverson_tests::run::run_compiled_until(&session, &ways, interrupt)
         });
         assert!(shown.contains("E0507"), "{body}: {shown}");
         // The interpreter did not run the loop.
@@ -396,8 +396,8 @@ fn programs_show_the_same_both_ways() {
     let (mut all, mut native, mut wrong, mut programs) =
         (OffloadCounts::default(), OffloadCounts::default(), Vec::new(), 0);
     let mut left = std::collections::BTreeMap::<&str, usize>::new();
-    let folders = ["docs/book/src", "tests/literate"].map(|folder| literate::root().join(folder));
-    for page in folders.iter().flat_map(|folder| literate::pages(folder)) {
+    let folders = ["docs/book/src", "tests/literate"].map(|folder| literate::repository_root().join(folder));
+    for page in folders.iter().flat_map(|folder| literate::markdown_files(folder)) {
         let text = std::fs::read_to_string(&page).expect("the page can be read");
         let blocks = literate::blocks(&text).expect("a page of blocks");
         let mut session = Session::new();
@@ -411,7 +411,7 @@ fn programs_show_the_same_both_ways() {
             programs += 1;
             all = all.plus(ways.tally.get());
             let ways = CompiledEvaluation::native();
-            let by_code = run_generated(&session, &ways);
+            let by_code = run_compiled(&session, &ways);
             native = native.plus(ways.tally.get());
             if ways.tally.get().defects > 0 {
                 wrong.push(format!("{}:\n{}\nbroke", page.display(), block.text));

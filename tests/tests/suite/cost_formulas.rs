@@ -20,7 +20,7 @@ use iverson_tests::middle::form_laws::{BrokenLaw, FUEL};
 use iverson_tests::middle::forms::SessionForms;
 use iverson_tests::middle::interpreter_oracle::types;
 use iverson_tests::middle::values::sizes_among;
-use iverson_tests::random::{Random, count, seed};
+use iverson_tests::random::{Random, case_count, seed};
 use iverson_tests::run::globals;
 use lang_core::ad::{real_inputs, real_outputs};
 use lang_core::base::GlobalName;
@@ -253,8 +253,8 @@ impl<'m> Comparison<'m> {
     fn at(&mut self, core: &CoreFunction, ssa: &Arc<SsaFunction>, sizes: &[i64], fuel: u64) -> Option<bool> {
         let seed = |k: usize| 0.75 + f64::from(u32::try_from(k % 5).unwrap_or(0));
         let mut found = false;
-        for given in [CallInputs::drawn(core, ssa, sizes, &seed)?, CallInputs::tame(core, ssa, sizes, &seed)?] {
-            let run = match self.formulas.run(ssa, &given.sizes, &given.tensors, fuel).expect("it has a cost") {
+        for inputs in [CallInputs::drawn(core, ssa, sizes, &seed)?, CallInputs::tame(core, ssa, sizes, &seed)?] {
+            let run = match self.formulas.run(ssa, &inputs.sizes, &inputs.tensors, fuel).expect("it has a cost") {
                 Ok(run) => run,
                 Err(EvalError::OutOfFuel) => {
                     self.tally.long += 1;
@@ -385,9 +385,9 @@ fn listed(wanted: fn(usize) -> bool) -> (FormulaCounts, Vec<String>, Vec<String>
     assert!(problems.iter().all(|d| !d.is_error()), "{problems:?}");
     let globals = globals(&session, DEFINITIONS.iter().map(|(module, _)| *module));
     let forms = SessionForms::new(&session, &globals);
-    let mut all = Comparison::new(&forms, (count(0) / 20_000).clamp(4, 50));
+    let mut all = Comparison::new(&forms, (case_count(0) / 20_000).clamp(4, 50));
     all.wanted = wanted;
-    let everything = count(0) >= ALL;
+    let everything = case_count(0) >= ALL;
     for (module, names) in DEFINITIONS {
         let defs = definitions(&session, module);
         let is = |callee: &FunctionKey, name: &str| *callee.def.name == *name;

@@ -114,8 +114,8 @@ the function costs ([what it costs](cost.md)), for all sizes and all data, but f
 fn every_definition_has_its_cost() {
     let programs = golden::programs().expect("the programs can be read");
     let mut session = golden::session(&programs);
-    let root = literate::root();
-    let examples = literate::files(&root.join("examples"), "iv");
+    let root = literate::repository_root();
+    let examples = literate::files_with_extension(&root.join("examples"), "iv");
     let examples: Vec<String> = examples
         .iter()
         .filter_map(|path| {

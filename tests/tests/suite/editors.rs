@@ -9,7 +9,7 @@ use lang_core::resolve::vocabulary;
 fn grammars_have_the_words_of_the_language() {
     let mut faults = Vec::new();
     for (path, row) in FILES {
-        let path = literate::root().join(path);
+        let path = literate::repository_root().join(path);
         let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
         match refresh(&text, row) {
             Ok(fresh) => {

@@ -315,12 +315,12 @@ fn sums_are_added_in_one_order() {
     for (name, all_sizes) in RUNS {
         for ssa in synthetic_inputs::with_derivatives(&defs, &callee(name)) {
             for sizes in *all_sizes {
-                let given = synthetic_inputs::synthetic_inputs(&ssa, sizes);
+                let inputs = synthetic_inputs::synthetic_inputs(&ssa, sizes);
                 let world = EvaluatorFunctions(&defs);
-                let wanted = SsaEvaluator::new(&world, u64::MAX).call(&ssa, sizes, given.clone());
+                let wanted = SsaEvaluator::new(&world, u64::MAX).call(&ssa, sizes, inputs.clone());
                 assert!(wanted.is_ok(), "{name} at {sizes:?}: {wanted:?}\n{ssa}");
                 runs += 1;
-                if let Err(how) = agrees(&defs, &ssa, sizes, &given, wanted.as_deref()) {
+                if let Err(how) = agrees(&defs, &ssa, sizes, &inputs, wanted.as_deref()) {
                     wrong.push(format!("{name} at {sizes:?}: {}", how.lines().last().unwrap_or_default()));
                     wrong.push(ssa.to_string());
                 }
@@ -332,12 +332,12 @@ fn sums_are_added_in_one_order() {
     assert_eq!(oracle_counts().endless, 0, "what is not finite is the evaluator's");
     assert_eq!(oracle_counts().too_large, 0, "every run is compared");
     assert_eq!(oracle_counts().loose, 0, "every element is as near as another order of one sum allows");
-    let (made, left) = kernels();
-    println!("{made} kernels as machine code, statement by statement {left:?}");
+    let (compiled, left) = kernels();
+    println!("{compiled} kernels as machine code, statement by statement {left:?}");
     let (in_order, matrices) = kinds();
     println!("of these {in_order} with loops in order, {matrices} with products of matrices");
     assert!(in_order > 20 && matrices > 10, "{in_order} kernels have loops in order, {matrices} products of matrices");
-    assert!(left.is_empty() && made > 100, "{made} kernels have machine code, by reasons {left:?} have none");
+    assert!(left.is_empty() && compiled > 100, "{compiled} kernels have machine code, by reasons {left:?} have none");
 }
 
 /// Checks inside loops on values that the loops compute. A case sets an integer of an input to a
@@ -362,17 +362,17 @@ fn loops_fail_where_what_they_ask_is_not_so() {
     for (name, sizes, input, bad) in cases {
         for ssa in synthetic_inputs::with_derivatives(&defs, &callee(name)) {
             let sizes: Vec<i64> = sizes.into_iter().take(ssa.sizes.len()).collect();
-            let given = synthetic_inputs::synthetic_inputs(&ssa, &sizes);
-            let count = given.get(input).map_or(0, |t| t.items.len());
+            let inputs = synthetic_inputs::synthetic_inputs(&ssa, &sizes);
+            let count = inputs.get(input).map_or(0, |t| t.items.len());
             let mut failed = 0;
             for at in 0..count {
-                let mut given = given.clone();
-                let items = given.get_mut(input).into_iter().flat_map(|t| &mut t.items);
+                let mut inputs = inputs.clone();
+                let items = inputs.get_mut(input).into_iter().flat_map(|t| &mut t.items);
                 items.skip(at).take(1).for_each(|item| *item = lang_core::ir::value::IrValue::I64(bad));
                 let world = EvaluatorFunctions(&defs);
-                let wanted = SsaEvaluator::new(&world, u64::MAX).call(&ssa, &sizes, given.clone());
+                let wanted = SsaEvaluator::new(&world, u64::MAX).call(&ssa, &sizes, inputs.clone());
                 failed += usize::from(wanted.is_err());
-                if let Err(how) = agrees(&defs, &ssa, &sizes, &given, wanted.as_deref()) {
+                if let Err(how) = agrees(&defs, &ssa, &sizes, &inputs, wanted.as_deref()) {
                     panic!("{name} at {sizes:?}, {bad} at {at}: {how}");
                 }
             }
@@ -397,11 +397,11 @@ fn the_greatest_of_no_integers_is_zero_where_nothing_asks() {
     let defs = SessionForms::new(&session, &globals);
     let ssa = Arc::new(read_ssa("longest.iv", LONGEST).expect("a form"));
     for n in [0, 1, 40] {
-        let given = synthetic_inputs::synthetic_inputs(&ssa, &[n]);
+        let inputs = synthetic_inputs::synthetic_inputs(&ssa, &[n]);
         let world = EvaluatorFunctions(&defs);
-        let wanted = SsaEvaluator::new(&world, u64::MAX).call(&ssa, &[n], given.clone());
+        let wanted = SsaEvaluator::new(&world, u64::MAX).call(&ssa, &[n], inputs.clone());
         assert!(wanted.is_ok(), "{wanted:?}");
-        if let Err(how) = agrees(&defs, &ssa, &[n], &given, wanted.as_deref()) {
+        if let Err(how) = agrees(&defs, &ssa, &[n], &inputs, wanted.as_deref()) {
             panic!("of {n}: {how}");
         }
     }
@@ -418,38 +418,38 @@ fn arrays_without_rows_are_not_read() {
     for ([n, m], at, wanted) in [([0, 10_000_000], vec![0], 1e7), ([0, 7], vec![-1, 0, 1], 21.0), ([3, 7], vec![], 0.0)]
     {
         let sizes = [n, m, at.len()].map(|n| i64::try_from(n).expect("a small number"));
-        let given = [Tensor::new(vec![n, m], vec![1.0; n * m]), Tensor::new(vec![at.len()], at)];
-        let given: Vec<Tensor> = given.into_iter().flatten().collect();
-        let made = exec::run(
+        let tensors = [Tensor::new(vec![n, m], vec![1.0; n * m]), Tensor::new(vec![at.len()], at)];
+        let tensors: Vec<Tensor> = tensors.into_iter().flatten().collect();
+        let outcome = exec::run(
             &EngineDefinitions(&defs),
             &programs,
             &ssa,
             &sizes,
-            given,
+            tensors,
             RunLimits::default(),
             &AtomicBool::new(false),
         );
-        let made = made.expect("it has a value");
-        let value = made.first().and_then(|t| t.element(0));
+        let outputs = outcome.expect("it has a value");
+        let value = outputs.first().and_then(|t| t.element(0));
         assert!(matches!(value, Some(Value::F64(x)) if x == wanted), "{sizes:?}: {value:?}");
     }
     // A matrix of an empty batch is copied before its product. The copy is zero.
     let ssa = defs.ssa(&callee("multiplied")).expect("it is in core");
     let [b, n, m, k, q] = [0, 2000, 5000, 4, 1];
-    let given = [Tensor::new(vec![b, n, m], vec![1.0; 0]), Tensor::new(vec![m, k], vec![1.0; m * k])];
-    let given = given.into_iter().chain([Tensor::new(vec![q], vec![0_i64])]).flatten().collect();
+    let tensors = [Tensor::new(vec![b, n, m], vec![1.0; 0]), Tensor::new(vec![m, k], vec![1.0; m * k])];
+    let tensors = tensors.into_iter().chain([Tensor::new(vec![q], vec![0_i64])]).flatten().collect();
     let sizes = [b, n, m, k, q].map(|n| i64::try_from(n).expect("a small number"));
-    let made = exec::run(
+    let outcome = exec::run(
         &EngineDefinitions(&defs),
         &programs,
         &ssa,
         &sizes,
-        given,
+        tensors,
         RunLimits::default(),
         &AtomicBool::new(false),
     );
-    let made = made.expect("it has a value");
-    assert!((0..n * k).all(|at| matches!(made.first().and_then(|t| t.element(at)), Some(Value::F64(0.0)))));
+    let outputs = outcome.expect("it has a value");
+    assert!((0..n * k).all(|at| matches!(outputs.first().and_then(|t| t.element(at)), Some(Value::F64(0.0)))));
 }
 
 #[test]
@@ -477,14 +477,14 @@ fn what_is_no_number_is_the_greatest_and_the_least() {
                     [_, _] => x.iter().zip(&y).map(|(a, b)| choose(greater, *a, *b)).collect(),
                     _ => x.iter().copied().reduce(|a, b| choose(greater, a, b)).into_iter().collect(),
                 };
-                let given = all.into_iter().filter_map(|items| Tensor::new(vec![n], items)).collect();
+                let tensors = all.into_iter().filter_map(|items| Tensor::new(vec![n], items)).collect();
                 let sizes = [i64::try_from(n).expect("a small number")];
                 let stop = AtomicBool::new(false);
-                let made =
-                    exec::run(&EngineDefinitions(&defs), &programs, &ssa, &sizes, given, RunLimits::default(), &stop);
-                let made = made.expect("it has a value");
+                let outcome =
+                    exec::run(&EngineDefinitions(&defs), &programs, &ssa, &sizes, tensors, RunLimits::default(), &stop);
+                let outputs = outcome.expect("it has a value");
                 for (k, wanted) in wanted.into_iter().enumerate() {
-                    let value = made.first().and_then(|t| t.element(k));
+                    let value = outputs.first().and_then(|t| t.element(k));
                     let good = matches!(value, Some(Value::F64(x)) if same(x, wanted));
                     assert!(good, "{name} of {n} with none at {at}: {value:?}, not {wanted}");
                 }
@@ -500,15 +500,15 @@ fn stopped(limits: RunLimits, interrupted: bool) -> Option<RunError> {
     let defs = SessionForms::new(&session, &globals);
     let ssa = defs.ssa(&callee("product")).expect("it is in core");
     let sizes = [40, 40, 40];
-    let given: Option<Vec<Tensor>> =
+    let tensors: Option<Vec<Tensor>> =
         synthetic_inputs::synthetic_inputs(&ssa, &sizes).iter().map(|t| flat(t, Some(Scalar::F64))).collect();
-    let given = given.expect("tensors of reals");
+    let tensors = tensors.expect("tensors of reals");
     exec::run(
         &EngineDefinitions(&defs),
         &ExecutableCache::default(),
         &ssa,
         &sizes,
-        given,
+        tensors,
         limits,
         &AtomicBool::new(interrupted),
     )
@@ -532,7 +532,7 @@ fn existentials_stop_when_they_are_told() {
     let globals = HashMap::new();
     let defs = SessionForms::new(&session, &globals);
     let ssa = defs.ssa(&callee("f")).expect("it is in core");
-    let given: Vec<Tensor> = Tensor::new(vec![1_000_000], vec![0_i64; 1_000_000]).into_iter().collect();
+    let tensors: Vec<Tensor> = Tensor::new(vec![1_000_000], vec![0_i64; 1_000_000]).into_iter().collect();
     let interrupt = AtomicBool::new(false);
     let stopped = std::thread::scope(|scope| {
         scope.spawn(|| {
@@ -544,7 +544,7 @@ fn existentials_stop_when_they_are_told() {
             &ExecutableCache::default(),
             &ssa,
             &[1_000_000],
-            given,
+            tensors,
             limits(),
             &interrupt,
         )

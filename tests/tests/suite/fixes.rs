@@ -1,5 +1,5 @@
-//! **Quick fixes** of diagnostics. Applying a fix removes its diagnostic, on every error page of
-//! the book, and the editor offers the fix.
+//! **Quick fixes** of diagnostics. Each fix on an error page of the book removes its diagnostic.
+//! For common mistakes, the editor offers the expected fix.
 
 #![allow(
     clippy::unwrap_used,
@@ -21,12 +21,12 @@ fn session(text: &str) -> Session {
 }
 
 /// Returns the text after a fix.
-fn mended(text: &str, fix: &Fix) -> String {
+fn apply_fix(text: &str, fix: &Fix) -> String {
     let new = fix.text(text).unwrap_or_else(|| panic!("{fix:?} copies what is not there"));
     format!("{}{new}{}", &text[..fix.span.range().start], &text[fix.span.range().end..])
 }
 
-/// Returns whether the diagnostic is gone. Another one may occur after the inserted text.
+/// Returns whether the diagnostic is gone. An equal one may stay before the changed text.
 fn is_gone(d: &Diagnostic, fix: &Fix, after: &str) -> bool {
     let all = session(after).diagnostics("a.iv");
     let begins = d.span.start.min(fix.span.start);
@@ -36,13 +36,13 @@ fn is_gone(d: &Diagnostic, fix: &Fix, after: &str) -> bool {
 #[test]
 fn pages_of_errors() {
     let (mut count, mut wrong) = (0, Vec::new());
-    for page in literate::pages(&literate::root().join("docs/book/src/errors")) {
+    for page in literate::markdown_files(&literate::repository_root().join("docs/book/src/errors")) {
         let text = std::fs::read_to_string(&page).unwrap();
         for block in literate::blocks(&text).unwrap().iter().filter(|b| b.kind == BlockKind::Program) {
             for d in session(&block.text).diagnostics("a.iv") {
                 for fix in &d.fixes {
                     count += 1;
-                    let after = mended(&block.text, fix);
+                    let after = apply_fix(&block.text, fix);
                     if !is_gone(&d, fix, &after) {
                         wrong.push(format!("{}: {} stays after\n{after}", page.display(), d.message));
                     }
@@ -54,8 +54,8 @@ fn pages_of_errors() {
     assert!(count >= 3, "{count}");
 }
 
-/// Phrases of other languages, and their replacements.
-const SLIPS: &[(&str, &str)] = &[
+/// Common mistakes, many from other languages, and the texts after the expected fixes.
+const COMMON_MISTAKES: &[(&str, &str)] = &[
     ("def f(x: f64) -> f64 = np.sin(x)", "def f(x: f64) -> f64 = sin(x)"),
     ("def f(x: [n]f64) -> f64 = sum(x)", "def f(x: [n]f64) -> f64 = (sum i: x[i])"),
     ("def f(x: [n]f64) -> f64 = 2 * sum(x) + 1", "def f(x: [n]f64) -> f64 = 2 * (sum i: x[i]) + 1"),
@@ -117,7 +117,7 @@ const SLIPS: &[(&str, &str)] = &[
 ];
 
 #[test]
-fn endings_of_imported_files() {
+fn extensions_of_imported_files() {
     for (text, wanted) in [("import \"./lib/net\"", "import \"./lib/net.iv\""), ("import net", "import \"./net.iv\"")] {
         let mut session = session(text);
         let fixes =
@@ -126,16 +126,16 @@ fn endings_of_imported_files() {
         session.set_text("lib/net.iv", "let x = 1\n");
         session.set_text("net.iv", "let x = 1\n");
         let [fix] = &*fixes(&session) else { panic!("no fix of `{text}`") };
-        assert_eq!(mended(text, fix), wanted);
-        session.set_text("a.iv", &mended(text, fix));
+        assert_eq!(apply_fix(text, fix), wanted);
+        session.set_text("a.iv", &apply_fix(text, fix));
         assert_eq!(session.diagnostics("a.iv"), []);
     }
 }
 
 #[test]
-fn slips_of_other_languages() {
+fn common_mistakes() {
     let mut wrong = Vec::new();
-    for (text, wanted) in SLIPS {
+    for (text, wanted) in COMMON_MISTAKES {
         let session = session(&format!("{text}\n"));
         let errors: Vec<Span> = session.diagnostics("a.iv").iter().filter(|d| d.is_error()).map(|d| d.span).collect();
         let mut offered = Vec::new();

@@ -15,17 +15,17 @@ use iverson_tests::{fuzz, random};
 
 /// Returns all programs of the pages, the examples, the library and the test programs.
 fn corpus() -> Vec<String> {
-    let root = literate::root();
+    let root = literate::repository_root();
     let mut texts = Vec::new();
     for folder in ["docs/book/src", "tests/literate"] {
-        for path in literate::pages(&root.join(folder)) {
+        for path in literate::markdown_files(&root.join(folder)) {
             let page = std::fs::read_to_string(&path).unwrap();
             let blocks = literate::blocks(&page).unwrap();
             texts.extend(blocks.into_iter().filter(|b| b.kind != BlockKind::Unchecked).map(|b| b.text));
         }
     }
     for folder in ["examples", "std", "tests/programs"] {
-        let files = literate::files(&root.join(folder), "iv");
+        let files = literate::files_with_extension(&root.join(folder), "iv");
         texts.extend(files.iter().map(|path| std::fs::read_to_string(path).unwrap()));
     }
     texts
@@ -40,7 +40,7 @@ fn the_corpus_itself_holds() {
 
 #[test]
 fn mutants_hold() {
-    let count = random::count(1_500);
+    let count = random::case_count(1_500);
     let programs = fuzz::check_mutants(&corpus(), random::seed(), count);
     println!("{programs} of {count} mutants ran");
     // Few mutants are programs, and a short run may have none.

@@ -153,15 +153,15 @@ fn counted(
     (sizes, args): &(Vec<i64>, Vec<IrValue>),
 ) -> RunCounts {
     let stages = forms.stages(&callee(of)).expect("it has forms");
-    let given = CallInputs::of(&stages.core, ssa, sizes, args, &|_| 1.0).tensors;
+    let ir_tensors = CallInputs::of(&stages.core, ssa, sizes, args, &|_| 1.0).tensors;
     let world = EvaluatorFunctions(forms);
     let mut evaluator = SsaEvaluator::new(&world, 1 << 32);
-    evaluator.call(ssa, sizes, given.clone()).expect("it has a value");
+    evaluator.call(ssa, sizes, ir_tensors.clone()).expect("it has a value");
     // The arguments exist before the run.
-    let around: usize = given.iter().map(|t| 8 * t.items.len()).sum();
+    let around: usize = ir_tensors.iter().map(|t| 8 * t.items.len()).sum();
     let inputs = ssa.inputs.iter().filter(|i| i.source.is_passed());
-    let given: Vec<exec::Tensor> =
-        inputs.zip(&given).map(|(i, t)| flat(t, i.leaf.scalar).expect("an array of numbers")).collect();
+    let tensors: Vec<exec::Tensor> =
+        inputs.zip(&ir_tensors).map(|(i, t)| flat(t, i.leaf.scalar).expect("an array of numbers")).collect();
     let enough = |bytes: usize| {
         let limits = RunLimits { max_bytes: bytes, ..RunLimits::default() };
         exec::run(
@@ -169,7 +169,7 @@ fn counted(
             &exec::ExecutableCache::default(),
             ssa,
             sizes,
-            given.clone(),
+            tensors.clone(),
             limits,
             &AtomicBool::new(false),
         )

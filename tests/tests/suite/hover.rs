@@ -131,7 +131,7 @@ const MARKED_POSITIONS: &[(&str, &str)] = &[
 
 /// Returns the programs of `examples/`.
 fn examples() -> BTreeMap<String, String> {
-    let root = literate::root().join("examples");
+    let root = literate::repository_root().join("examples");
     let (mut open, mut found) = (vec![root.clone()], BTreeMap::new());
     while let Some(folder) = open.pop() {
         for entry in std::fs::read_dir(folder).expect("the examples can be listed") {
@@ -254,19 +254,19 @@ fn every_operation_has_a_hover() {
             all.sort_unstable();
             all.dedup();
             for at in all {
-                let told = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-                    hover(&session, &module, at, HoverDepth::Full).map(|told| told.markdown(true))
+                let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+                    hover(&session, &module, at, HoverDepth::Full).map(|hover_info| hover_info.markdown(true))
                 }));
                 count += 1;
                 let place = || programs[name][at as usize..].lines().next().unwrap_or_default();
-                match told {
+                match outcome {
                     Err(_) => wrong.push(format!("{name}: a panic at {}", place())),
-                    Ok(told) => {
-                        let told = told.unwrap_or_default();
-                        if told.is_empty() {
+                    Ok(markdown) => {
+                        let markdown = markdown.unwrap_or_default();
+                        if markdown.is_empty() {
                             empty.push(format!("{name}: {}", place()));
                         }
-                        let words = told.split(|c: char| !c.is_alphanumeric() && !matches!(c, '_' | '#'));
+                        let words = markdown.split(|c: char| !c.is_alphanumeric() && !matches!(c, '_' | '#'));
                         let own: Vec<&str> = words.filter(|w| is_internal(w) && !programs[name].contains(*w)).collect();
                         if !own.is_empty() {
                             wrong.push(format!("{name}: {own:?} at {}", place()));

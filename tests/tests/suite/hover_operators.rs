@@ -202,14 +202,14 @@ impl OperatorProgram<'_> {
     fn compare(
         &self,
         (binds, actual): (&str, &str),
-        told: &Entries,
+        entries: &Entries,
         part: &dyn Fn(&str) -> Option<Selection>,
         tally: &mut OperatorCounts,
     ) -> usize {
         let (mut count, mut squares) = (0, 0.0);
-        for entry in &told.entries {
+        for entry in &entries.entries {
             let (fields, at) = part(&entry.variable).unwrap_or_else(|| panic!("{} of {actual}", entry.variable));
-            let lets: String = told.lets.iter().map(|l| format!("{} ", l.replace('\n', "\n    "))).collect();
+            let lets: String = entries.lets.iter().map(|l| format!("{} ", l.replace('\n', "\n    "))).collect();
             let open = if lets.is_empty() { "" } else { "in " };
             let mut element = "a_".to_owned();
             let mut heads = Vec::new();
@@ -254,7 +254,7 @@ impl OperatorProgram<'_> {
             let all = all.iter().map(|a| a * a).sum::<f64>();
             assert!(
                 (all - squares).abs() <= 1e-8 * (1.0 + all),
-                "{all} {squares}: {actual} has other parts\n{told:#?}"
+                "{all} {squares}: {actual} has other parts\n{entries:#?}"
             );
         }
         count
@@ -306,7 +306,7 @@ fn of_operators(program: &OperatorProgram<'_>, tally: &mut OperatorCounts) {
             tally.unshown += 1;
             continue;
         };
-        let [told] = all.as_slice() else {
+        let [entries] = all.as_slice() else {
             tally.others += 1;
             continue;
         };
@@ -367,20 +367,20 @@ fn of_operators(program: &OperatorProgram<'_>, tally: &mut OperatorCounts) {
         let actual = if fun.is_some() { format!("({text})({})", args.join(", ")) } else { text.to_owned() };
         let varies = DifferentiatedParams { wrt: &wrt, names: &names };
         let part = |label: &str| part_of(Some(operator), label, &varies);
-        tally.operators += program.compare((&binds, &actual), told, &part, tally);
+        tally.operators += program.compare((&binds, &actual), entries, &part, tally);
     }
     for (node, of) in body.nodes.iter() {
         let TypedExpr::Form(TypedForm::Deriv(by), inner) = &of.kind else { continue };
         let Some(derivative) = session.derivative(&item.global, node) else { continue };
         let by = &body.locals[by.0 as usize].name;
-        let (Ok([told]), Some(text)) = (derivative.entries.as_deref(), item.text.get(of.span.range())) else {
+        let (Ok([entries]), Some(text)) = (derivative.entries.as_deref(), item.text.get(of.span.range())) else {
             continue;
         };
         let Some(binds) = program.binds(Some(inner[0]), &[]) else { continue };
         let names = [by.to_string()];
         let varies = DifferentiatedParams { wrt: &[0], names: &names };
         let part = |label: &str| part_of(None, label, &varies);
-        tally.operators += program.compare((&binds, text), told, &part, tally);
+        tally.operators += program.compare((&binds, text), entries, &part, tally);
     }
 }
 
@@ -392,7 +392,7 @@ fn of_parameters(program: &OperatorProgram<'_>, tally: &mut OperatorCounts) {
             continue;
         }
         let Some(gradient) = session.gradient(&item.global, u32::try_from(k).expect("few")) else { continue };
-        let Ok([told]) = gradient.entries.as_deref() else {
+        let Ok([entries]) = gradient.entries.as_deref() else {
             tally.unshown += 1;
             continue;
         };
@@ -403,7 +403,7 @@ fn of_parameters(program: &OperatorProgram<'_>, tally: &mut OperatorCounts) {
         // The type of the result, over the locals of the body.
         let Some(result) = body.root.map(|root| body.nodes[root].ty.clone()) else { continue };
         let is_number = result == Type::F64;
-        let cotangent = told.cotangent.as_ref().map_or_else(|| "y_adj".to_owned(), |(name, _)| name.to_string());
+        let cotangent = entries.cotangent.as_ref().map_or_else(|| "y_adj".to_owned(), |(name, _)| name.to_string());
         let more = if is_number { Vec::new() } else { vec![(cotangent.clone(), result)] };
         let Some(binds) = program.binds(None, &more) else {
             tally.others += 1;
@@ -416,7 +416,7 @@ fn of_parameters(program: &OperatorProgram<'_>, tally: &mut OperatorCounts) {
         let names = [name.to_string()];
         let varies = DifferentiatedParams { wrt: &[0], names: &names };
         let part = |label: &str| part_of(None, label, &varies);
-        tally.parameters += program.compare((&binds, &actual), told, &part, tally);
+        tally.parameters += program.compare((&binds, &actual), entries, &part, tally);
     }
 }
 

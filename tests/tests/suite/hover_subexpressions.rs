@@ -115,8 +115,8 @@ impl Subexpression<'_> {
     /// parameters, the loop's carry, and enclosing indices (flagged `true`). `None` if it reads
     /// another variable of the definition.
     fn variables(&self, node: TypedId, carried: &[u32]) -> Option<Vec<(String, Type, bool)>> {
-        let given = self.body.params.iter().map(|l| l.0).chain(carried.iter().copied());
-        let mut found: Vec<(u32, bool)> = given.map(|l| (l, false)).collect();
+        let locals = self.body.params.iter().map(|l| l.0).chain(carried.iter().copied());
+        let mut found: Vec<(u32, bool)> = locals.map(|l| (l, false)).collect();
         let (mut read, mut bound, mut open) = (Vec::new(), Vec::new(), vec![node]);
         while let Some(node) = open.pop() {
             let kind = &self.body.nodes[node].kind;
@@ -189,7 +189,7 @@ impl Subexpression<'_> {
     }
 
     /// Compares partial derivatives with the interpreter's. `None` if they are not compared.
-    fn partials(&self, told: &Entries, tally: &mut SubexpressionCounts) -> Option<()> {
+    fn partials(&self, entries: &Entries, tally: &mut SubexpressionCounts) -> Option<()> {
         let Some(variables) = self.variables(self.node, &[]) else {
             tally.others += 1;
             return None;
@@ -205,7 +205,7 @@ impl Subexpression<'_> {
             return None;
         };
         let mut by: BTreeMap<&str, Vec<(Vec<&str>, &DerivativeEntry)>> = BTreeMap::new();
-        for entry in told.entries.iter().filter(|entry| !entry.variable.contains(" where ")) {
+        for entry in entries.entries.iter().filter(|entry| !entry.variable.contains(" where ")) {
             let (name, at) = split_indices(&entry.variable)?;
             by.entry(name).or_default().push((at, entry));
         }
@@ -214,7 +214,7 @@ impl Subexpression<'_> {
             if *index || !matches!(element, Type::Scalar(Scalar::F64)) {
                 continue;
             }
-            let lets: String = told.lets.iter().map(|l| format!("{l} ")).collect();
+            let lets: String = entries.lets.iter().map(|l| format!("{l} ")).collect();
             let open = if lets.is_empty() { "" } else { "in " };
             let ranges: Vec<String> = dims.iter().enumerate().map(|(k, n)| format!("r{k} < {n}")).collect();
             let zero = if dims.is_empty() { "0.0".to_owned() } else { format!("(for {}: 0.0)", ranges.join(", ")) };
@@ -223,7 +223,7 @@ impl Subexpression<'_> {
                 let mut heads = Vec::new();
                 let mut conditions = Vec::new();
                 for (k, (at, n)) in at.iter().zip(&dims).enumerate() {
-                    let is_let = told.lets.iter().any(|l| l.starts_with(&format!("let {at} = ")));
+                    let is_let = entries.lets.iter().any(|l| l.starts_with(&format!("let {at} = ")));
                     if is_name(at) && !names.contains(at) && !is_let {
                         heads.push(format!("{at} < {n}"));
                     } else {
@@ -273,10 +273,10 @@ impl Subexpression<'_> {
             let (_, args) = pattern.strip_suffix(')')?.split_once('(')?;
             args.split(", ").position(|arg| arg == of)
         };
-        for told in cases {
-            let lets: String = told.lets.iter().map(|l| format!("{l} ")).collect();
+        for entries in cases {
+            let lets: String = entries.lets.iter().map(|l| format!("{l} ")).collect();
             let open = if lets.is_empty() { "" } else { "in " };
-            for entry in &told.entries {
+            for entry in &entries.entries {
                 let value = format!("({lets}{open}{})", entry.value);
                 // The parameter, its replaced value, the original argument, and the derivative at
                 // it.
@@ -293,10 +293,11 @@ impl Subexpression<'_> {
                         }
                         let put = |l: usize| shape(way(name) + l, (l == k).then_some((j, "v_")));
                         let array = (0..size_of(n)?).map(put).collect::<Vec<_>>().join(", ");
-                        let told = format!("(let {} = {k} in match {element} {{ {pattern}: {value}, _: 0.0 }})", at[0]);
-                        all.push((name.to_owned(), format!("[{array}]"), own.1[j], told));
+                        let derivative =
+                            format!("(let {} = {k} in match {element} {{ {pattern}: {value}, _: 0.0 }})", at[0]);
+                        all.push((name.to_owned(), format!("[{array}]"), own.1[j], derivative));
                     }
-                } else if let Some(case) = told.case.as_deref().filter(|case| !case.contains(" or ")) {
+                } else if let Some(case) = entries.case.as_deref().filter(|case| !case.contains(" or ")) {
                     let all_patterns = patterns(case.strip_prefix("where ").unwrap_or_default());
                     let found =
                         all_patterns.iter().find_map(|(of, pattern)| Some((of, argument(pattern, &entry.variable)?)));
@@ -399,11 +400,11 @@ impl Subexpression<'_> {
     }
 
     /// Compares a cotangent with the interpreter's derivative by an amount added to the expression.
-    fn cotangent(&self, told: &Entries, result: &Type, tree: &Tree, tally: &mut SubexpressionCounts) -> Option<()> {
+    fn cotangent(&self, entries: &Entries, result: &Type, tree: &Tree, tally: &mut SubexpressionCounts) -> Option<()> {
         let Item::Def(def) = &tree.item else { return None };
         let of = tree.types[def.params.last()?.ty].span.end as usize;
         // Without entries the cotangent is zero, and so must be the sum over all evaluations.
-        let at = match told.entries.first() {
+        let at = match entries.entries.first() {
             Some(one) => split_indices(&one.variable)?.1,
             None => Vec::new(),
         };
@@ -412,7 +413,7 @@ impl Subexpression<'_> {
             tally.others += 1;
             return None;
         }
-        let mut value = told.entries.iter().map(|t| t.value.as_str()).collect::<Vec<_>>().join(" + ");
+        let mut value = entries.entries.iter().map(|t| t.value.as_str()).collect::<Vec<_>>().join(" + ");
         if value.is_empty() {
             "0.0".clone_into(&mut value);
         }
@@ -424,7 +425,7 @@ impl Subexpression<'_> {
         let binds: String = binds.collect::<Option<_>>()?;
         let y_adj = ["y_adj", "out_adj", "result_adj", "y_adj_"]
             .into_iter()
-            .find(|n| told.lets.iter().chain([&value]).any(|text| text.contains(n)));
+            .find(|n| entries.lets.iter().chain([&value]).any(|text| text.contains(n)));
         let y_adj = y_adj.unwrap_or("y_adj");
         let (dims, element) = peeled(result)?;
         (*element == Type::F64).then_some(())?;
@@ -456,14 +457,14 @@ impl Subexpression<'_> {
             return None;
         };
         for values in all {
-            let lets: String = told.lets.iter().map(|l| format!("{l} ")).collect();
+            let lets: String = entries.lets.iter().map(|l| format!("{l} ")).collect();
             let binds = self.sizes() + &binds;
             let indices: String = values.iter().map(|(n, k)| format!("let {n} = {k} ")).collect();
-            let given =
+            let let_prefix =
                 if lets.is_empty() && indices.is_empty() { String::new() } else { format!("{indices}{lets}in ") };
             let own = self.own_lets(tree, tree.exprs[def.body].span);
             let more = format!(
-                "{changed}\ndef main() =\n{binds}  let {y_adj} = {}\n  let change = grad(\\d_: let y = hovered({}, d_) in {total})({zeros})\n  in ({}change{read}, {own}{given}{value})\n",
+                "{changed}\ndef main() =\n{binds}  let {y_adj} = {}\n  let change = grad(\\d_: let y = hovered({}, d_) in {total})({zeros})\n  in ({}change{read}, {own}{let_prefix}{value})\n",
                 argument(result, "y_adj")?,
                 names.join(", "),
                 indices.clone() + if indices.is_empty() { "" } else { "in " },
@@ -474,7 +475,7 @@ impl Subexpression<'_> {
                 Ok([wanted, found]) => {
                     assert!((wanted - found).abs() <= 1e-9 * (1.0 + wanted.abs()), "{wanted} {found}\n{more}");
                     tally.cotangents += 1;
-                    tally.zeros += usize::from(told.entries.is_empty());
+                    tally.zeros += usize::from(entries.entries.is_empty());
                 }
                 Ok(other) => panic!("{other:?}"),
                 Err(why) if why.starts_with("no program") => tally.refuse(why),
@@ -518,18 +519,18 @@ impl Subexpression<'_> {
     /// an amount added to it. The iteration becomes a function of the variables that it reads.
     fn cotangent_again(
         &self,
-        told: &Entries,
-        (carried, again): (&[u32], TypedId),
+        entries: &Entries,
+        (carried, repeated_body): (&[u32], TypedId),
         tree: &Tree,
         tally: &mut SubexpressionCounts,
     ) -> Option<()> {
-        let at = split_indices(&told.entries.first()?.variable)?.1;
-        let value = told.entries.iter().map(|t| t.value.as_str()).collect::<Vec<_>>().join(" + ");
-        let Some(variables) = self.variables(again, carried).filter(|_| at.len() <= 2) else {
+        let at = split_indices(&entries.entries.first()?.variable)?.1;
+        let value = entries.entries.iter().map(|t| t.value.as_str()).collect::<Vec<_>>().join(" + ");
+        let Some(variables) = self.variables(repeated_body, carried).filter(|_| at.len() <= 2) else {
             tally.others += 1;
             return None;
         };
-        let result = &self.body.nodes[again].ty;
+        let result = &self.body.nodes[repeated_body].ty;
         let (dims, element) = peeled(result)?;
         if *element != Type::F64 {
             tally.others += 1;
@@ -545,14 +546,14 @@ impl Subexpression<'_> {
             })
             .collect();
         let binds = self.sizes() + &binds?;
-        let out = told.cotangent.as_ref().map_or("out_adj", |(name, _)| name.as_str());
+        let out = entries.cotangent.as_ref().map_or("out_adj", |(name, _)| name.as_str());
         let ranges: Vec<String> = dims.iter().enumerate().map(|(k, n)| format!("s{k} < {n}")).collect();
         let places = (0..dims.len()).map(|k| format!("s{k}")).collect::<Vec<_>>().join(", ");
         let total = match dims.is_empty() {
             true => format!("{out} * y"),
             false => format!("sum {}: {out}[{places}] * y[{places}]", ranges.join(", ")),
         };
-        let (whole, place) = (self.body.nodes[again].span, self.body.nodes[self.node].span);
+        let (whole, place) = (self.body.nodes[repeated_body].span, self.body.nodes[self.node].span);
         let extents = at.iter().map(|_| "12").collect::<Vec<_>>().join(", ");
         let extents = if at.is_empty() { String::new() } else { format!("[{extents}]") };
         let read = if at.is_empty() { String::new() } else { format!("[{} + 4]", at.join(" + 4, ")) };
@@ -568,14 +569,14 @@ impl Subexpression<'_> {
             return None;
         };
         for values in all {
-            let given: String = values.iter().map(|(n, k)| format!("let {n} = {k} ")).collect();
-            let given = given + &told.lets.iter().map(|l| format!("{l} ")).collect::<String>();
-            let given = if given.is_empty() { given } else { format!("{given}in ") };
+            let let_prefix: String = values.iter().map(|(n, k)| format!("let {n} = {k} ")).collect();
+            let let_prefix = let_prefix + &entries.lets.iter().map(|l| format!("{l} ")).collect::<String>();
+            let let_prefix = if let_prefix.is_empty() { let_prefix } else { format!("{let_prefix}in ") };
             let own = self.own_lets(tree, whole);
             let at: Vec<String> = values.iter().map(|(_, k)| (k + 4).to_string()).collect();
             let at = if at.is_empty() { String::new() } else { format!("[{}]", at.join(", ")) };
             let more = format!(
-                "def hovered({}, delta_: {extents}f64) = {changed}\ndef main() =\n{binds}  let {out} = {}\n  let change = grad(\\d_: let y = hovered({}, d_) in {total})({zeros})\n  in (change{at}, {own}{given}{value})\n",
+                "def hovered({}, delta_: {extents}f64) = {changed}\ndef main() =\n{binds}  let {out} = {}\n  let change = grad(\\d_: let y = hovered({}, d_) in {total})({zeros})\n  in (change{at}, {own}{let_prefix}{value})\n",
                 heads.join(", "),
                 argument(result, out)?,
                 names.join(", "),
@@ -673,22 +674,22 @@ fn derivatives_are_those_of_the_interpreter() {
                         }
                     };
                     for cases in by_part(&session.partials(&item.global, node)) {
-                        let (told, several) = join_cases(&cases);
-                        loops |= has_loop(&told);
-                        let inside = inside(&told.expression_part);
-                        let _ = inside.partials(&told, &mut tally);
+                        let (entries, several) = join_cases(&cases);
+                        loops |= has_loop(&entries);
+                        let inside = inside(&entries.expression_part);
+                        let _ = inside.partials(&entries, &mut tally);
                         let _ = inside.partials_of_shapes(&cases, &mut tally);
                         tally.in_cases += usize::from(several);
                     }
                     for cases in by_part(&session.cotangent(&item.global, node)) {
-                        let (told, several) = join_cases(&cases);
-                        loops |= has_loop(&told);
-                        let inside = inside(&told.expression_part);
+                        let (entries, several) = join_cases(&cases);
+                        loops |= has_loop(&entries);
+                        let inside = inside(&entries.expression_part);
                         let _ = match inside.repeated_body() {
-                            Some((carried, again)) => {
-                                inside.cotangent_again(&told, (&carried, again), &parsed.tree, &mut tally)
+                            Some((carried, repeated_body)) => {
+                                inside.cotangent_again(&entries, (&carried, repeated_body), &parsed.tree, &mut tally)
                             }
-                            None => inside.cotangent(&told, &checked.result, &parsed.tree, &mut tally),
+                            None => inside.cotangent(&entries, &checked.result, &parsed.tree, &mut tally),
                         };
                         tally.in_cases += usize::from(several);
                     }

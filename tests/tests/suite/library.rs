@@ -20,7 +20,7 @@ use lang_core::session::{LIBRARY, Session};
 use lang_core::syntax::format;
 
 fn path(module: &str) -> PathBuf {
-    literate::root().join(format!("std/{}.iv", library::title(module)))
+    literate::repository_root().join(format!("std/{}.iv", library::title(module)))
 }
 
 fn read(module: &str) -> String {
@@ -30,7 +30,7 @@ fn read(module: &str) -> String {
 
 #[test]
 fn every_module_is_part_of_the_library() {
-    let mut files = literate::files(&literate::root().join("std"), "iv");
+    let mut files = literate::files_with_extension(&literate::repository_root().join("std"), "iv");
     let mut modules: Vec<PathBuf> = LIBRARY.iter().map(|(module, _)| path(module)).collect();
     files.sort();
     modules.sort();
@@ -57,10 +57,10 @@ fn examples_and_pages_are_what_is_recorded() {
         let (found, updated) = library::check(&mut session, module, &text);
         // In update mode a difference in recorded output is not a fault, because it is rewritten; a
         // missing example is.
-        let lasting = |fault: &String| !literate::updating() || !fault.contains("--- recorded");
+        let lasting = |fault: &String| !literate::is_update_mode() || !fault.contains("--- recorded");
         faults.extend(found.into_iter().filter(lasting));
         compare_or_update(&path(module), &text, &updated, &mut Vec::new());
-        let page = literate::root().join(format!("docs/book/src/library/{}.md", library::title(module)));
+        let page = literate::repository_root().join(format!("docs/book/src/library/{}.md", library::title(module)));
         let now = std::fs::read_to_string(&page).unwrap_or_default();
         compare_or_update(&page, &now, &library::page(module, &updated), &mut faults);
     }
@@ -70,14 +70,14 @@ fn examples_and_pages_are_what_is_recorded() {
 #[test]
 fn the_book_lists_the_modules() {
     let mut faults = Vec::new();
-    let path = literate::root().join("docs/book/src/SUMMARY.md");
+    let path = literate::repository_root().join("docs/book/src/SUMMARY.md");
     let summary = std::fs::read_to_string(&path).unwrap();
     let modules: Vec<&str> = LIBRARY.iter().map(|(module, _)| *module).collect();
     compare_or_update(&path, &summary, &tables::summary(&summary, &modules), &mut faults);
-    for page in literate::pages(&literate::root().join("docs/book/src/library")) {
+    for page in literate::markdown_files(&literate::repository_root().join("docs/book/src/library")) {
         let name = page.file_stem().unwrap().to_str().unwrap().to_owned();
-        let made = std::fs::read_to_string(&page).unwrap().starts_with(library::MADE);
-        if made && !modules.iter().any(|module| library::title(module) == name) {
+        let is_generated = std::fs::read_to_string(&page).unwrap().starts_with(library::GENERATED_PREFIX);
+        if is_generated && !modules.iter().any(|module| library::title(module) == name) {
             faults.push(format!("{} is the page of no module", page.display()));
         }
     }

@@ -15,7 +15,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use iverson_tests::literate::{self, BlockKind, assert_no_faults, compare_or_update};
-use iverson_tests::{forms, library, run, tables};
+use iverson_tests::{library, reference_coverage, run, tables};
 use lang_core::base::Code;
 use lang_core::session::LIBRARY;
 use lang_core::syntax::split::split;
@@ -40,11 +40,11 @@ const WITHOUT_EXAMPLE: &[(Code, &str)] = &[
 
 /// Returns the hand-written pages. The `library` test checks the generated ones.
 fn pages() -> Vec<PathBuf> {
-    let root = literate::root();
-    let mut pages = literate::pages(&root.join("docs/book/src"));
-    pages.extend(literate::pages(&root.join("tests/literate")));
+    let root = literate::repository_root();
+    let mut pages = literate::markdown_files(&root.join("docs/book/src"));
+    pages.extend(literate::markdown_files(&root.join("tests/literate")));
     pages.push(root.join("README.md"));
-    pages.retain(|path| !read(path).starts_with(library::MADE));
+    pages.retain(|path| !read(path).starts_with(library::GENERATED_PREFIX));
     pages
 }
 
@@ -58,7 +58,7 @@ fn programs_show_what_is_recorded() {
     for path in pages() {
         let page = read(&path);
         match literate::check(&page, run::block_output) {
-            Ok((found, updated)) if literate::updating() => {
+            Ok((found, updated)) if literate::is_update_mode() => {
                 compare_or_update(&path, &page, &updated, &mut faults);
                 drop(found);
             }
@@ -72,7 +72,7 @@ fn programs_show_what_is_recorded() {
 #[test]
 fn examples_show_what_is_recorded() {
     let mut faults = Vec::new();
-    for path in literate::files(&literate::root().join("examples"), "iv") {
+    for path in literate::files_with_extension(&literate::repository_root().join("examples"), "iv") {
         let program = read(&path);
         // No files are available here. The tests of the command line run all examples, those in
         // folders too.
@@ -89,7 +89,7 @@ fn examples_show_what_is_recorded() {
 #[test]
 fn tables_of_the_book_are_those_of_the_language() {
     let mut faults = Vec::new();
-    let text = |module: &str| read(&literate::root().join(format!("std/{}.iv", library::title(module))));
+    let text = |module: &str| read(&literate::repository_root().join(format!("std/{}.iv", library::title(module))));
     let modules: Vec<(&str, String)> = LIBRARY.iter().map(|(name, _)| (*name, text(name))).collect();
     for path in pages() {
         let page = read(&path);
@@ -106,7 +106,7 @@ fn tables_of_the_book_are_those_of_the_language() {
 fn error_pages_show_their_code() {
     let mut faults = Vec::new();
     for code in Code::ALL {
-        let path = literate::root().join(format!("docs/book/src/errors/{code}.md"));
+        let path = literate::repository_root().join(format!("docs/book/src/errors/{code}.md"));
         let page = read(&path);
         if !page.starts_with(&format!("# {code}: {}\n", code.title())) {
             faults.push(format!("{code}: the title of the page is not that of the code"));
@@ -137,21 +137,22 @@ fn error_pages_show_their_code() {
 fn the_reference_is_complete() {
     let mut seen: BTreeSet<&str> = BTreeSet::new();
     let mut text = String::new();
-    for path in literate::pages(&literate::root().join("docs/book/src/reference")) {
+    for path in literate::markdown_files(&literate::repository_root().join("docs/book/src/reference")) {
         let page = read(&path);
         for block in literate::blocks(&page).unwrap_or_else(|fault| panic!("{}: {fault}", path.display())) {
             if matches!(block.kind, BlockKind::Program | BlockKind::Module(_)) {
                 for item in split(&block.text) {
-                    forms::of_item(&item.text, &mut seen);
+                    reference_coverage::of_item(&item.text, &mut seen);
                 }
             }
         }
         text.push_str(&page);
     }
-    let missing: Vec<&str> = forms::ALL.iter().copied().filter(|form| !seen.contains(form)).collect();
+    let missing: Vec<&str> = reference_coverage::ALL.iter().copied().filter(|form| !seen.contains(form)).collect();
     assert!(missing.is_empty(), "without an example in the reference: {missing:?}");
-    let unknown: Vec<&str> = seen.iter().copied().filter(|form| !forms::ALL.contains(form)).collect();
+    let unknown: Vec<&str> = seen.iter().copied().filter(|form| !reference_coverage::ALL.contains(form)).collect();
     assert!(unknown.is_empty(), "not in the list of forms: {unknown:?}");
-    let unnamed: Vec<String> = forms::words().into_iter().filter(|word| !text.contains(&format!("`{word}"))).collect();
+    let unnamed: Vec<String> =
+        reference_coverage::words().into_iter().filter(|word| !text.contains(&format!("`{word}"))).collect();
     assert!(unnamed.is_empty(), "not named in the reference: {unnamed:?}");
 }

@@ -12,7 +12,7 @@
 use std::collections::BTreeMap;
 
 use iverson_tests::golden::Tolerances;
-use iverson_tests::random::{Random, count, first, seed};
+use iverson_tests::random::{Random, case_count, first_case, seed};
 use iverson_tests::run::{CompiledEvaluation, numbers, value_of_main, value_of_main_compiled};
 use lang_core::runtime::Value;
 use lang_core::session::Session;
@@ -314,8 +314,8 @@ fn machine_code_gives_what_the_interpreter_does() {
     let tolerances = Tolerances::of("machine code").expect("they can be read");
     let (allowed, cancelled) = (tolerances.get("whole programs"), tolerances.get("whole programs/cancelled"));
     let (mut values, mut failures, mut large, mut native, mut compared) = (0, 0, 0, 0_u64, 0);
-    let all = count(USUAL);
-    for n in first()..first() + all {
+    let all = case_count(USUAL);
+    for n in first_case()..first_case() + all {
         draw.random = Random::new(seed().wrapping_add(n.wrapping_mul(0x9E37)));
         let program = draw.program();
         if all == 1 {

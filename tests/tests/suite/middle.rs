@@ -11,7 +11,7 @@ const PROGRAMS: u64 = 1500;
 
 #[test]
 fn laws_of_the_middle_hold() {
-    let report = soak(random::seed(), random::first(), random::count(PROGRAMS)).expect("no share panics");
+    let report = soak(random::seed(), random::first_case(), random::case_count(PROGRAMS)).expect("no share panics");
     println!("{} programs, {} definitions\n{}{:#?}", report.programs, report.definitions, report.table(), report.tally);
     assert!(report.broken == 0, "{} broke a law:\n{}", report.broken, report.failures.join("\n\n"));
     // These outcomes must be rare, because they check little.
@@ -32,7 +32,7 @@ fn laws_of_the_middle_hold() {
         "{} elements are not finite in another way",
         report.oracle.endless
     );
-    if random::count(PROGRAMS) >= PROGRAMS {
+    if random::case_count(PROGRAMS) >= PROGRAMS {
         assert_eq!(report.missing(), Vec::<&str>::new(), "rules that nothing reached");
         assert_eq!(report.missing_functions(), Vec::<&str>::new(), "functions that did not occur");
     }

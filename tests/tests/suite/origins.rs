@@ -29,7 +29,7 @@ struct OriginChecker<'a> {
 
 impl OriginChecker<'_> {
     fn check(&mut self, callee: &Arc<FunctionKey>) {
-        let Some(SsaWithOrigins { ssa, origins }) = self.module.traced(callee) else { return };
+        let Some(SsaWithOrigins { ssa, origins }) = self.module.ssa_with_origins(callee) else { return };
         // The number of statements in the differentiated function; `None` for a definition itself.
         let primal = callee.derivatives.split_last().map(|(_, before)| {
             let of = FunctionKey { derivatives: before.into(), ..(**callee).clone() };

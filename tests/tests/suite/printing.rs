@@ -130,7 +130,7 @@ fn value(ty: &str, text: &str) -> Value {
 
 #[test]
 fn what_is_shown_reads_back() {
-    for i in 0..random::count(300) {
+    for i in 0..random::case_count(300) {
         let mut r = Random::new(random::seed().wrapping_add(i));
         let (ty, text) = drawn(&mut r, 3);
         let first = value(&ty, &text);

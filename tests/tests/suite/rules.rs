@@ -270,13 +270,13 @@ fn absolute(x: &[f64]) -> Vec<f64> {
 fn judge(session: &mut Session, place: &RuleTest, def: &GlobalName, kinds: &BTreeSet<&str>) -> Vec<String> {
     let tolerance = match Tolerances::of("rules") {
         Ok(all) => all.get(place.def).relative,
-        Err(told) => return vec![told],
+        Err(message) => return vec![message],
     };
     let all: Vec<GlobalName> = rules(session).into_keys().collect();
     let mut wrong = Vec::new();
     for draw in 1..=3 {
-        if let Err(told) = check(session, &body(place, draw)) {
-            return vec![format!("{}:\n{told}", place.def)];
+        if let Err(message) = check(session, &body(place, draw)) {
+            return vec![format!("{}:\n{message}", place.def)];
         }
         let code = run(session, &|interp| all.iter().for_each(|rule| interp.ignore_rule(rule)));
         let ruled = run(session, &|_| {});
@@ -284,8 +284,8 @@ fn judge(session: &mut Session, place: &RuleTest, def: &GlobalName, kinds: &BTre
         let (code, ruled, adjoint) = match (code, ruled, adjoint) {
             (Ok(code), Ok(ruled), Ok(adjoint)) => (code, ruled, adjoint),
             (code, ruled, adjoint) => {
-                let told = [code, ruled, adjoint].into_iter().filter_map(Result::err).collect::<String>();
-                return vec![format!("{}:\n{told}", place.def)];
+                let messages = [code, ruled, adjoint].into_iter().filter_map(Result::err).collect::<String>();
+                return vec![format!("{}:\n{messages}", place.def)];
             }
         };
         let mut compare = |what: &str, rule: &Value| {
@@ -338,8 +338,8 @@ fn rules_say_what_is_written_of_their_exceptions() {
     let rules = rules(&session);
     let mut wrong = Vec::new();
     for (def, expr, wanted) in EXCEPTIONS {
-        if let Err(told) = check(&mut session, expr) {
-            wrong.push(told);
+        if let Err(message) = check(&mut session, expr) {
+            wrong.push(message);
             continue;
         }
         let wanted: Result<Value, _> = serde_json::from_str(wanted);

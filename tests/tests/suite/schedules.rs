@@ -37,7 +37,8 @@ fn loops_of_functions_and_adjoints() {
     let mut text = String::new();
     for (file, def) in EXAMPLE_DEFINITIONS {
         let mut session = Session::new();
-        let program = std::fs::read_to_string(literate::root().join("examples").join(file)).expect("a program");
+        let program =
+            std::fs::read_to_string(literate::repository_root().join("examples").join(file)).expect("a program");
         session.set_text(file, &program);
         let callee = Arc::new(FunctionKey::new(GlobalName::new(file, def), Vec::new()));
         let primal = session.ssa(&callee).expect("its form");

@@ -19,7 +19,7 @@ use lang_core::syntax::split::{ItemKind, split};
 struct SourceDerivative {
     def: GlobalName,
     which: DerivativeMode,
-    made: PrintedDerivative,
+    derivative: PrintedDerivative,
 }
 
 /// The reason why the text of a derivative does more work than Tensor SSA. The interpreter counts
@@ -52,18 +52,21 @@ fn derivatives_of_definitions_as_source() {
                 }
                 for which in [DerivativeMode::Adjoint, DerivativeMode::Forward] {
                     match source::print_derivative(&module, &session, &session.view(), &def, &item.text, which) {
-                        Ok(DerivativeText::Source(mut made)) => {
-                            let taken = session.signature(&GlobalName::new(name, &made.name)).is_some();
+                        Ok(DerivativeText::Source(mut derivative)) => {
+                            let taken = session.signature(&GlobalName::new(name, &derivative.name)).is_some();
                             if taken {
-                                let other = format!("{}_shown", made.name);
-                                made.text =
-                                    made.text.replacen(&format!("def {}(", made.name), &format!("def {other}("), 1);
-                                made.name = other.into();
+                                let other = format!("{}_shown", derivative.name);
+                                derivative.text = derivative.text.replacen(
+                                    &format!("def {}(", derivative.name),
+                                    &format!("def {other}("),
+                                    1,
+                                );
+                                derivative.name = other.into();
                             }
-                            if !taken && format::format(&made.text).as_deref() != Ok(&made.text) {
-                                wrong.push(format!("{def:?} is not in the one layout:\n{}", made.text));
+                            if !taken && format::format(&derivative.text).as_deref() != Ok(&derivative.text) {
+                                wrong.push(format!("{def:?} is not in the one layout:\n{}", derivative.text));
                             }
-                            printed.push(SourceDerivative { def: def.clone(), which, made });
+                            printed.push(SourceDerivative { def: def.clone(), which, derivative });
                         }
                         Ok(DerivativeText::SsaOnly(_, why)) => {
                             without
@@ -81,22 +84,22 @@ fn derivatives_of_definitions_as_source() {
         let Some(text) = texts.get_mut(p.def.module.as_str()) else { continue };
         // The text also needs the derivatives that it calls, which are not printed by themselves if
         // `IVERSON_ONLY` selects others.
-        for made in p.made.prerequisites.iter().chain([&p.made]) {
-            if !text.contains(&format!("\ndef {}(", made.name)) {
-                text.push_str(&format!("\n{}", made.text));
+        for derivative in p.derivative.prerequisites.iter().chain([&p.derivative]) {
+            if !text.contains(&format!("\ndef {}(", derivative.name)) {
+                text.push_str(&format!("\n{}", derivative.text));
             }
         }
-        text.push_str(&probe(&p.def.name, &p.made, p.which));
+        text.push_str(&probe(&p.def.name, &p.derivative, p.which));
     }
     for (name, text) in &texts {
         session.set_text(name, text);
     }
     for p in &printed {
-        let name = GlobalName::new(&p.def.module, &p.made.name);
+        let name = GlobalName::new(&p.def.module, &p.derivative.name);
         if session.checked(&name).is_none_or(|c| c.body.root.is_none() || !c.diagnostics.is_empty()) {
             let all: Vec<Diagnostic> = session.checked(&name).map(|c| c.diagnostics.clone()).unwrap_or_default();
-            let told = all.first().map(|d| d.message.clone()).unwrap_or_default();
-            wrong.push(format!("{name:?} does not check: {told}\n{}", p.made.text));
+            let message = all.first().map(|d| d.message.clone()).unwrap_or_default();
+            wrong.push(format!("{name:?} does not check: {message}\n{}", p.derivative.text));
         }
     }
     let globals = iverson_tests::run::globals(&session, texts.keys().map(String::as_str));
@@ -105,26 +108,26 @@ fn derivatives_of_definitions_as_source() {
     let module = MemoisedForms::new(&session);
     let (mut values, mut failures, mut unprobed, mut dearer) = (0, 0, Vec::new(), Vec::new());
     for p in &printed {
-        let asked = GlobalName::new(&p.def.module, &probe_name(&p.made));
-        if session.checked(&asked).is_none_or(|c| c.body.root.is_none()) {
-            unprobed.push(format!("{asked:?}"));
+        let probe_def = GlobalName::new(&p.def.module, &probe_name(&p.derivative));
+        if session.checked(&probe_def).is_none_or(|c| c.body.root.is_none()) {
+            unprobed.push(format!("{probe_def:?}"));
             continue;
         }
         let unsettled = p.def.module.starts_with("own/") && UNSETTLED.contains(&p.def.name.as_str());
         let Some(callee) = source::callee_at_f64(&session, &p.def).filter(|_| !unsettled) else { continue };
         let Ok(stages) = module.stages(&callee) else { continue };
-        let single = p.made.text.contains("f32");
+        let single = p.derivative.text.contains("f32");
         let tolerance = tolerances.get(if single { "single precision" } else { "*" });
         let points = [Some(0), Some(1), None, None, Some(3)];
-        let other = asked.name.to_string();
-        match compare(&session, &globals, &p.def, &stages, &p.made, p.which, &other, tolerance, &points) {
+        let other = probe_def.name.to_string();
+        match compare(&session, &globals, &p.def, &stages, &p.derivative, p.which, &other, tolerance, &points) {
             Ok(compared) => {
                 values += compared.values;
                 failures += compared.failures;
                 // The interpreter's `vjp` is another method.
-                let calls = ["vjp(", "jvp("].iter().any(|word| p.made.text.contains(word));
+                let calls = ["vjp(", "jvp("].iter().any(|word| p.derivative.text.contains(word));
                 if only.is_some() {
-                    println!("{:?} {:?} {:?}\n{}", p.def, compared.work, compared.counts.0, p.made.text);
+                    println!("{:?} {:?} {:?}\n{}", p.def, compared.work, compared.counts.0, p.derivative.text);
                 }
                 if compared.work.0 > compared.work.1 && !calls {
                     dearer.push(format!(
@@ -152,8 +155,8 @@ fn derivatives_of_definitions_as_source() {
     assert!(printed.len() >= 1500, "{} printed", printed.len());
     assert!(values >= 6500, "{values} values");
     without.insert(DEARER.to_owned(), dearer);
-    let told: Vec<String> = without.iter().map(|(why, defs)| format!("{why}:\n  {}\n", defs.join("\n  "))).collect();
-    expect_test::expect_file!["../../golden/unprinted.txt"].assert_eq(&told.concat());
+    let reasons: Vec<String> = without.iter().map(|(why, defs)| format!("{why}:\n  {}\n", defs.join("\n  "))).collect();
+    expect_test::expect_file!["../../golden/unprinted.txt"].assert_eq(&reasons.concat());
 }
 
 /// The lines of a golden file that precede the printed adjoint and the reference.
@@ -167,8 +170,8 @@ const MOST: f64 = 1.2;
 /// one. Both must have the same values and nearly the same numbers of operations and nodes.
 #[test]
 fn adjoints_are_what_one_would_write() {
-    let folder = literate::root().join("tests/golden/adjoints");
-    let mut files = literate::files(&folder, "iv");
+    let folder = literate::repository_root().join("tests/golden/adjoints");
+    let mut files = literate::files_with_extension(&folder, "iv");
     files.sort();
     assert!(files.len() >= 30, "{} golden adjoints", files.len());
     let tolerance = Tolerances::of("printed derivatives").unwrap().get("*");
@@ -182,7 +185,7 @@ fn adjoints_are_what_one_would_write() {
         session.set_text("t", function);
         let item = session.items("t").into_iter().find(|i| i.kind == ItemKind::Def).unwrap();
         let def = GlobalName::new("t", &item.name);
-        let made = {
+        let derivative = {
             let module = MemoisedForms::new(&session);
             match source::print_derivative(
                 &module,
@@ -192,11 +195,11 @@ fn adjoints_are_what_one_would_write() {
                 &item.text,
                 DerivativeMode::Adjoint,
             ) {
-                Ok(DerivativeText::Source(made)) => made,
+                Ok(DerivativeText::Source(derivative)) => derivative,
                 other => panic!("{def:?}: {other:?}"),
             }
         };
-        let whole = format!("{function}{PRINTED}{}\n{BY_HAND}{by_hand}", made.full_text());
+        let whole = format!("{function}{PRINTED}{}\n{BY_HAND}{by_hand}", derivative.full_text());
         expect_test::expect_file![path].assert_eq(&whole);
         match format::format(&whole) {
             Ok(text) if text == whole => {}
@@ -214,12 +217,12 @@ fn adjoints_are_what_one_would_write() {
         let points = [Some(0), Some(1), Some(2), Some(5), Some(9)];
         let none = HashMap::new();
         let compared =
-            compare(&session, &none, &def, &stages, &made, DerivativeMode::Adjoint, &other, tolerance, &points);
+            compare(&session, &none, &def, &stages, &derivative, DerivativeMode::Adjoint, &other, tolerance, &points);
         match compared {
             Err(difference) => wrong.push(difference),
             Ok(compared) => {
                 let (ours, theirs) = (compared.counts.0, compared.counts.1);
-                let (nodes, reference) = (nodes_of(&made.full_text()), nodes_of(by_hand));
+                let (nodes, reference) = (nodes_of(&derivative.full_text()), nodes_of(by_hand));
                 table += &format!(
                     "{:16} work {:5} {:5}  iterations {:5} {:5}  nodes {nodes:3} {reference:3}\n",
                     item.name, ours.work, theirs.work, ours.iterations, theirs.iterations
@@ -227,7 +230,7 @@ fn adjoints_are_what_one_would_write() {
                 #[expect(clippy::cast_precision_loss, reason = "counts of small programs")]
                 let over = |a: u64, b: u64| a as f64 > MOST * b as f64;
                 if over(ours.work, theirs.work) || over(ours.iterations, theirs.iterations) || over(nodes, reference) {
-                    wrong.push(format!("{}:\n{}\n{by_hand}", item.name, made.text));
+                    wrong.push(format!("{}:\n{}\n{by_hand}", item.name, derivative.text));
                 }
                 if compared.values < 3 {
                     wrong.push(format!("{}: {} values, {:?}", item.name, compared.values, compared.first_failure));

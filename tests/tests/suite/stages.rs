@@ -102,7 +102,7 @@ fn definitions_in_every_form() {
     {
         let globals = HashMap::new();
         let forms = SessionForms::new(&session, &globals);
-        let mut asked: BTreeMap<String, String> = BTreeMap::new();
+        let mut probed_texts: BTreeMap<String, String> = BTreeMap::new();
         for (module, text) in &texts {
             for item in session.items(module).into_iter().filter(|i| i.kind == ItemKind::Def) {
                 let def = GlobalName::new(module, &item.name);
@@ -113,7 +113,7 @@ fn definitions_in_every_form() {
                         outside.insert(def, reason);
                     }
                     Ok(stages) => {
-                        *asked.entry(module.clone()).or_insert_with(|| text.clone()) +=
+                        *probed_texts.entry(module.clone()).or_insert_with(|| text.clone()) +=
                             &probes(&item.name, &signature, &stages.core);
                         defs.push((def, callee));
                     }
@@ -124,7 +124,7 @@ fn definitions_in_every_form() {
         expect_file!["../../golden/outside.txt"].assert_eq(&all);
         expect_file!["../../../docs/book/src/reference/outside.md"].assert_eq(&page);
         drop(forms);
-        for (module, text) in asked {
+        for (module, text) in probed_texts {
             session.set_text(&module, &text);
         }
     }
@@ -182,7 +182,7 @@ fn definitions_in_every_form() {
     println!("dearest adjoints: {:?}", ratios.iter().take(8).collect::<Vec<_>>());
     ratios.sort_by(|a, b| b.1.total_cmp(&a.1));
     println!("dearest forward derivatives: {:?}", ratios.iter().take(8).collect::<Vec<_>>());
-    println!("{:?}", forms.module.hits());
+    println!("{:?}", forms.module.rule_coverage());
     let is_exception =
         |b: &BrokenLaw, (law, def): &(&str, &str)| b.law == *law && b.how.starts_with(&format!("{def} at"));
     let stale: Vec<_> = EXCEPTIONS.iter().filter(|e| !wrong.iter().any(|b| is_exception(b, e))).collect();

@@ -143,9 +143,9 @@ fn same(a: &ExprRef, b: &ExprRef) -> Result<(), String> {
 fn core_reads_back(function: &CoreFunction) -> Result<CoreFunction, String> {
     let text = function.to_string();
     let read = read_core(&function.callee.def.module, &text).map_err(|e| format!("{e}\n{text}"))?;
-    let again = read.to_string();
-    if again != text {
-        return Err(format!("printed otherwise:\n{text}{again}"));
+    let reprinted = read.to_string();
+    if reprinted != text {
+        return Err(format!("printed otherwise:\n{text}{reprinted}"));
     }
     let (before, after) = (canonical::canonicalize_core(function), canonical::canonicalize_core(&read));
     let heads = |f: &canonical::CanonicalForm<CoreFunction>| {
@@ -164,19 +164,19 @@ fn core_reads_back(function: &CoreFunction) -> Result<CoreFunction, String> {
 fn ssa_reads_back(ssa: &SsaFunction) -> Result<SsaFunction, String> {
     let text = ssa.to_string();
     let read = read_ssa(&ssa.callee.def.module, &text).map_err(|e| format!("{e}\n{text}"))?;
-    let again = read.to_string();
-    if again != text {
-        return Err(format!("printed otherwise:\n{text}{again}"));
+    let reprinted = read.to_string();
+    if reprinted != text {
+        return Err(format!("printed otherwise:\n{text}{reprinted}"));
     }
-    let (before, after) = (canonical::canonicalize_ssa(ssa).form, canonical::canonicalize_ssa(&read).form);
     // Only variables that a statement uses have names in the text.
-    let shown = |s: &SsaFunction| format!("{:#?}", SsaFunction { vars: lang_core::ir::Vars::default(), ..s.clone() });
-    let (before, after) = (shown(&before), shown(&after));
-    let mut pairs = before.lines().zip(after.lines());
-    match pairs.find(|(a, b)| a != b) {
-        Some((a, b)) => Err(format!("{a}\n  read as {b}\n{text}")),
-        None => Ok(read),
+    let without_vars = |s: &SsaFunction| SsaFunction { vars: lang_core::ir::Vars::default(), ..canonical::canonicalize_ssa(s).form };
+    let (before, after) = (without_vars(ssa), without_vars(&read));
+    if before == after {
+        return Ok(read);
     }
+    let (before, after) = (format!("{before:#?}"), format!("{after:#?}"));
+    let pair = before.lines().zip(after.lines()).find(|(a, b)| a != b).unwrap_or_default();
+    Err(format!("{}\n  read as {}\n{text}", pair.0, pair.1))
 }
 
 fn summed_up(wrong: &[String]) {
@@ -447,12 +447,12 @@ fn damaged_texts() {
             }
             let text: String = text.into_iter().collect();
             // A text that is still a form prints as one that reads as itself.
-            let again = if round % 2 == 0 {
+            let reprinted = if round % 2 == 0 {
                 read_core("t", &text).map(|f| (f.to_string(), read_core("t", &f.to_string()).map(|f| f.to_string())))
             } else {
                 read_ssa("t", &text).map(|f| (f.to_string(), read_ssa("t", &f.to_string()).map(|f| f.to_string())))
             };
-            match again {
+            match reprinted {
                 Ok((first, second)) => {
                     read += 1;
                     assert_eq!(second.as_ref(), Ok(&first), "of\n{text}");

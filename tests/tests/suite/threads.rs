@@ -6,11 +6,11 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use iverson_tests::kernels::{KernelObserver, ObservedBackend};
 use iverson_tests::middle::engine_oracle::{EngineDefinitions, flat, near, oracle_counts};
 use iverson_tests::middle::forms::{FormProvider, SessionForms};
 use iverson_tests::middle::large::{RUNS, session};
 use iverson_tests::middle::synthetic_inputs::{callee, synthetic_inputs, with_derivatives};
+use iverson_tests::observed_kernels::{KernelObserver, ObservedBackend};
 use iverson_tests::run::limits;
 use lang_core::exec::native::Copies;
 use lang_core::exec::{self, ExecutableCache, RunError, Tensor};
@@ -89,9 +89,9 @@ fn values_are_the_same_bits_by_any_number_of_threads() {
         for ssa in with_derivatives(&defs, &callee("threads.iv", name)) {
             for sizes in *all_sizes {
                 let passed = ssa.inputs.iter().filter(|i| i.source.is_passed());
-                let given = synthetic_inputs(&ssa, sizes);
-                let given: Option<Vec<Tensor>> = passed.zip(&given).map(|(i, t)| flat(t, i.leaf.scalar)).collect();
-                let given = given.expect("tensors of numbers");
+                let inputs = synthetic_inputs(&ssa, sizes);
+                let tensors: Option<Vec<Tensor>> = passed.zip(&inputs).map(|(i, t)| flat(t, i.leaf.scalar)).collect();
+                let tensors = tensors.expect("tensors of numbers");
                 let run = |programs: &ExecutableCache| {
                     let interrupt = AtomicBool::new(false);
                     let found = exec::run(
@@ -99,7 +99,7 @@ fn values_are_the_same_bits_by_any_number_of_threads() {
                         programs,
                         &ssa,
                         sizes,
-                        given.clone(),
+                        tensors.clone(),
                         limits(),
                         &interrupt,
                     );
@@ -179,11 +179,11 @@ fn chunks_end_when_they_are_told() {
     let observer = Arc::new(ChunkInterrupter::default());
     let programs = executables(3, Arc::clone(&observer) as _);
     let sizes = [2000, 3000];
-    let given: Option<Vec<Tensor>> =
+    let tensors: Option<Vec<Tensor>> =
         synthetic_inputs(&ssa, &sizes).iter().map(|t| flat(t, Some(Scalar::F64))).collect();
-    let given = given.expect("tensors of reals");
+    let tensors = tensors.expect("tensors of reals");
     let run = |interrupt: &AtomicBool| {
-        exec::run(&EngineDefinitions(&defs), &programs, &ssa, &sizes, given.clone(), limits(), interrupt)
+        exec::run(&EngineDefinitions(&defs), &programs, &ssa, &sizes, tensors.clone(), limits(), interrupt)
     };
     // The code of the chunks must stop, not only the engine after it.
     let stopped = (0..TRIES).any(|_| {

@@ -9,7 +9,7 @@ const PROGRAMS: u64 = 500;
 
 #[test]
 fn laws_of_well_typed_programs_hold() {
-    let report = typed::soak(random::seed(), random::first(), random::count(PROGRAMS));
+    let report = typed::soak(random::seed(), random::first_case(), random::case_count(PROGRAMS));
     println!("{}{:?}", report.hits, report.did);
     assert!(report.broken == 0, "{} broke a law:\n{}", report.broken, report.failures.join("\n\n"));
     if report.programs >= PROGRAMS {

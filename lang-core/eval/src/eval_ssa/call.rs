@@ -38,6 +38,7 @@ impl SsaFrame<'_, '_> {
             run.current_counts.count_term(0);
             let sizes = sizes.iter().map(|p| run.eval_index(p, at)).collect::<SsaResult<Vec<i64>>>()?;
             let args = args.iter().map(|a| run.slice(a, at)).collect::<SsaResult<Vec<Arc<IrTensor>>>>()?;
+            // The caller keeps its arguments, so no update in the callee may change them in place.
             let held = args.clone();
             let (parts, to) = run.with_input_chains(passed.clone(), |run| {
                 run.in_nested_function(|evaluator| evaluator.run(&ssa, &sizes, args))

@@ -165,13 +165,13 @@ impl SsaFrame<'_, '_> {
             let most = chains.entry(part).or_default();
             *most = to.max(*most);
         };
-        let told = of
+        let distance = of
             .checkpoint
             .as_ref()
             .and_then(CheckpointSpacing::fixed_distance)
             .map(|n| self.eval_index(n, at))
             .transpose()?;
-        let spacing = CheckpointSpacing::resolve(told, count);
+        let spacing = CheckpointSpacing::resolve(distance, count);
         let mut trips = 0;
         loop {
             let on = match (&of.trip_count, count) {
@@ -204,7 +204,7 @@ impl SsaFrame<'_, '_> {
                     }
                 });
             }
-            let (outputs, given) = self.with_input_chains(to.clone(), |run| {
+            let (outputs, output_chains) = self.with_input_chains(to.clone(), |run| {
                 lang_base::ensure_sufficient_stack(|| {
                     run.in_nested_function(|evaluator| evaluator.run(&of.body, &sizes, inputs))
                 })
@@ -212,7 +212,7 @@ impl SsaFrame<'_, '_> {
             held.truncate(firsts);
             for (k, kept) in &mut every {
                 kept.push(outputs.get(*k as usize).cloned().ok_or(broken.clone())?);
-                chain(LoopResult::PerIteration(*k), given.get(*k as usize).copied().unwrap_or_default());
+                chain(LoopResult::PerIteration(*k), output_chains.get(*k as usize).copied().unwrap_or_default());
             }
             let mut outputs: Vec<Option<Arc<IrTensor>>> = outputs.into_iter().map(Some).collect();
             let mut left: HashMap<u32, usize> = HashMap::new();
@@ -225,8 +225,8 @@ impl SsaFrame<'_, '_> {
                 });
                 let value = if more { slot.clone() } else { slot.take() };
                 carry.insert(*k, value.ok_or(broken.clone())?);
-                if let (Some(slot), Some(given)) = (to.get_mut(*k), given.get(*n as usize)) {
-                    *slot = *given;
+                if let (Some(slot), Some(output_chain)) = (to.get_mut(*k), output_chains.get(*n as usize)) {
+                    *slot = *output_chain;
                 }
             }
             trips += 1;

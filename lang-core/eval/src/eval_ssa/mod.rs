@@ -1,7 +1,8 @@
 //! **Evaluator of Tensor SSA**: evaluates statement by statement and counts operations. It visits
 //! only the index tuples that the predicates allow ([`lang_ir::eval_nest`]); an element without
 //! terms is zero and is not visited. Work is that of Fig. 6, and iterations are those of a compiled
-//! loop nest. Tests compare it with the evaluator of core and with compiled code.
+//! loop nest. Tests compare its values with the evaluator of core and with compiled code, and its
+//! counts with the cost formulas.
 
 mod call;
 mod critical_path;
@@ -32,7 +33,7 @@ use lang_syntax::ops::Scalar;
 use loop_eval::LoopRuns;
 pub use statement_counts::StatementCounts;
 
-/// The environment of an evaluation, beside its arguments.
+/// The callees and the top-level `let`s that an evaluation reads.
 pub trait SsaEnv {
     /// Returns a callee in Tensor SSA.
     fn ssa(&self, callee: &FunctionKey) -> Option<Arc<SsaFunction>>;
@@ -76,7 +77,7 @@ pub struct SsaEvaluator<'a> {
     pub copied_elements: u64,
     /// The totals of each statement over all its runs, if requested. The key of a statement inside
     /// calls and loops begins with the numbers of these, outermost first.
-    pub populations: Option<HashMap<Vec<u32>, StatementCounts>>,
+    pub statement_counts: Option<HashMap<Vec<u32>, StatementCounts>>,
     /// The longest chain of real operations in which each needs the previous one. An array counts
     /// as one value.
     pub span: u64,
@@ -99,7 +100,8 @@ struct SsaFrame<'a, 'e> {
     checked: Vec<bool>,
     call_results: HashMap<String, Vec<Arc<IrTensor>>>,
     loop_runs: Vec<LoopRuns>,
-    /// The last statement that reads each statement, or `None` if an output reads it.
+    /// The last statement that reads each statement; `None` if an output or a check reads it, or
+    /// nothing does.
     last_uses: Vec<Option<usize>>,
     /// The current statement.
     current: usize,
@@ -119,7 +121,7 @@ impl<'a> SsaEvaluator<'a> {
             functions,
             counts,
             copied_elements: 0,
-            populations: None,
+            statement_counts: None,
             span: 0,
             stored_bytes: 0,
             boundary_chains: Vec::new(),
@@ -462,7 +464,7 @@ impl SsaFrame<'_, '_> {
             })?;
             out
         };
-        // The axes below the batch have no indices here.
+        // The axes after the batch have no loops, because the update computes their indices.
         extents.iter_mut().skip(batch).for_each(|n| *n = 1);
         let all: Vec<i64> = extents.into_iter().chain(bound).collect();
         let nest = EvalNest::new(all, free, pred, self)?;
@@ -524,8 +526,8 @@ impl SsaFrame<'_, '_> {
     }
 }
 
-/// Returns the last statement that reads each statement, or `None` if an output or a check reads
-/// it.
+/// Returns the last statement that reads each statement; `None` if an output or a check reads it.
+/// In a function without updates and loops all are `None`, because nothing uses them.
 fn last_uses(ssa: &SsaFunction) -> Vec<Option<usize>> {
     let mut last = vec![None; ssa.stmts.len()];
     if !ssa.stmts.iter().any(|s| matches!(s.rhs, Rhs::Update { .. } | Rhs::Loop(..))) {

@@ -59,7 +59,7 @@ impl SsaEvaluator<'_> {
     /// Adds the counts of a whole function under the empty path.
     pub(super) fn record_total(&mut self, before: OperationCounts) {
         let counts = difference(before, self.counts);
-        if let Some(populations) = &mut self.populations {
+        if let Some(populations) = &mut self.statement_counts {
             populations.entry(Vec::new()).or_default().add(&StatementCounts { counts, ..StatementCounts::default() });
         }
     }
@@ -68,7 +68,7 @@ impl SsaEvaluator<'_> {
 impl<'e> SsaFrame<'_, 'e> {
     /// Evaluates a statement and adds its counts.
     pub(super) fn eval_counted(&mut self, stmt: &Statement) -> SsaResult<Arc<IrTensor>> {
-        if self.evaluator.populations.is_none() {
+        if self.evaluator.statement_counts.is_none() {
             return self.eval_statement(stmt);
         }
         stmt.needs.iter().try_for_each(|c| self.check(*c))?;
@@ -91,7 +91,7 @@ impl<'e> SsaFrame<'_, 'e> {
     }
 
     fn record_counts(&mut self, place: u32, own: &StatementCounts) {
-        let SsaEvaluator { populations, path, .. } = &mut *self.evaluator;
+        let SsaEvaluator { statement_counts: populations, path, .. } = &mut *self.evaluator;
         let Some(populations) = populations else { return };
         let mut path = path.clone();
         path.push(place);

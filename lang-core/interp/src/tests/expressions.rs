@@ -601,8 +601,8 @@ fn updates() {
     check("([1, 2], [2, 2])", |b| {
         let l = b.local("x", vec_of(2, Type::I64));
         let init = b.ints(&[1, 2]);
-        let (old, base, again, zero, one) = (b.get(l), b.get(l), b.get(l), b.int(0), b.int(1));
-        let v = b.at(again, &[one]);
+        let (old, base, read, zero, one) = (b.get(l), b.get(l), b.get(l), b.int(0), b.int(1));
+        let v = b.at(read, &[one]);
         let new = b.set(base, zero, v);
         let both = b.tuple(&[old, new]);
         b.bind(l, init, both)

@@ -68,9 +68,9 @@ fn a_carry_updated_in_its_body() {
             let new = b.local("new", array());
             let (base, read, i, zero, v) = (b.get(acc), b.get(acc), b.get(i), b.int(0), b.real(1.0));
             let updated = b.set(base, i, v);
-            let (x, again) = (b.at(read, &[zero]), b.get(new));
+            let (x, new_base) = (b.at(read, &[zero]), b.get(new));
             let zero = b.int(0);
-            let last = b.set(again, zero, x);
+            let last = b.set(new_base, zero, x);
             b.bind(new, updated, last)
         })
     });
@@ -144,8 +144,8 @@ fn state_fold(b: &mut BodyBuilder, body: impl FnOnce(&mut BodyBuilder, LocalId) 
 
 /// Builds `s.x with [s.n] = 1.0`.
 fn updated_component(b: &mut BodyBuilder, s: LocalId) -> TypedId {
-    let (whole, again, v) = (b.get(s), b.get(s), b.real(1.0));
-    let (x, n) = (b.proj(whole, 0), b.proj(again, 1));
+    let (whole, index_source, v) = (b.get(s), b.get(s), b.real(1.0));
+    let (x, n) = (b.proj(whole, 0), b.proj(index_source, 1));
     b.set(x, n, v)
 }
 

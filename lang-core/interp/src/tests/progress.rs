@@ -34,15 +34,15 @@ impl Host for RequestingHost<'_> {
 
 #[track_caller]
 fn check_reports(asks: bool, expected: &str, build: impl FnOnce(&mut BodyBuilder) -> lang_types::tree::TypedId) {
-    let asked = AtomicBool::new(asks);
+    let requested = AtomicBool::new(asks);
     let interrupt = AtomicBool::new(false);
     let mut b = BodyBuilder::new();
     let e = build(&mut b);
     let body = b.root(e);
     let world = TestProgram::default();
-    let mut host = RequestingHost { requested: &asked, reports: String::new() };
+    let mut host = RequestingHost { requested: &requested, reports: String::new() };
     let mut interp = Interp::new(&world, &mut host, RunLimits::default(), &interrupt);
-    interp.set_report_flag(&asked);
+    interp.set_report_flag(&requested);
     let _ = interp.eval_body(&name("main"), &body);
     assert_eq!(host.reports, expected);
 }

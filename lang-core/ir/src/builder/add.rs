@@ -22,12 +22,12 @@ impl SsaBuilder {
             let term = Addend { neg: term.neg ^ inner.neg, pred, operand: inner.access };
             // Two equal terms with disjoint domains become one term over the union. A term whose
             // domain is everything is disjoint from no other.
-            let apart = |t: &&mut Addend| {
+            let is_mergeable = |t: &&mut Addend| {
                 !t.pred.is_true()
                     && (t.neg, &t.operand) == (term.neg, &term.operand)
                     && self.simplify(dims, &t.pred.and(&term.pred)).is_false()
             };
-            let other = if term.pred.is_true() { None } else { kept.iter_mut().find(apart) };
+            let other = if term.pred.is_true() { None } else { kept.iter_mut().find(is_mergeable) };
             match other {
                 Some(other) => other.pred = self.simplify(dims, &Pred::any_of([other.pred.clone(), term.pred])),
                 None => kept.push(term),
@@ -125,10 +125,10 @@ impl SsaBuilder {
                 let outer = dims.get(..*batch as usize)?;
                 let below =
                     (outer.len()..dims.len()).all(|k| !new.pred.mentions(&statement_index(k, &Poly::default()).atom()));
-                let asked = new.pred.conjuncts().iter().all(|p| pred.conjuncts().contains(p));
+                let is_guarded = new.pred.conjuncts().iter().all(|p| pred.conjuncts().contains(p));
                 let (seen, more) =
                     self.resolve_subarray(base, outer, pred).unwrap_or_else(|| (base.clone(), Vec::new()));
-                if stmt.dims != dims || !below || !asked || seen.at.as_slice() != own.get(..outer.len())? {
+                if stmt.dims != dims || !below || !is_guarded || seen.at.as_slice() != own.get(..outer.len())? {
                     return None;
                 }
                 needs.extend(stmt.needs.iter().copied().chain(more));
@@ -204,24 +204,24 @@ fn lower_bound_indices(p: &Poly, by: usize) -> Poly {
 /// bound indices, the predicate, the element and the addend. All are over the bound indices.
 fn term_as_update(dims: &[Poly], term: &Addend) -> Option<(Vec<Poly>, Pred, Vec<Poly>, TensorAccess)> {
     let n = dims.len();
-    let mut told: Vec<Option<Poly>> = vec![None; n];
+    let mut solutions: Vec<Option<Poly>> = vec![None; n];
     for k in (0..n).rev() {
         let atom = statement_index(k, &Poly::default()).atom();
         let Some(value) = term.pred.solve_for(&atom) else { continue };
         let clear = (0..n).all(|j| {
             let other = statement_index(j, &Poly::default()).atom();
-            let told = told.get(j).and_then(Option::as_ref);
-            told.is_none_or(|told| !value.mentions(&other) && !told.mentions(&atom))
+            let other_solution = solutions.get(j).and_then(Option::as_ref);
+            other_solution.is_none_or(|solution| !value.mentions(&other) && !solution.mentions(&atom))
         });
-        if clear && let Some(slot) = told.get_mut(k) {
+        if clear && let Some(slot) = solutions.get_mut(k) {
             *slot = Some(value);
         }
     }
-    if told.iter().all(Option::is_none) {
+    if solutions.iter().all(Option::is_none) {
         return None;
     }
     let mut free = 0;
-    let places: Vec<Option<usize>> = told
+    let places: Vec<Option<usize>> = solutions
         .iter()
         .map(|t| {
             free += usize::from(t.is_none());
@@ -235,7 +235,7 @@ fn term_as_update(dims: &[Poly], term: &Addend) -> Option<(Vec<Poly>, Pred, Vec<
         })
     };
     let at: Vec<Poly> = (0..n)
-        .map(|k| match told.get(k) {
+        .map(|k| match solutions.get(k) {
             Some(Some(value)) => free_at(value),
             _ => free_at(&statement_index(k, &Poly::default()).value()),
         })
@@ -247,9 +247,9 @@ fn term_as_update(dims: &[Poly], term: &Addend) -> Option<(Vec<Poly>, Pred, Vec<
         })
     };
     let inside =
-        told.iter().zip(&at).zip(dims).filter(|((t, _), _)| t.is_some()).map(|((_, a), n)| Pred::in_range(a, n));
+        solutions.iter().zip(&at).zip(dims).filter(|((t, _), _)| t.is_some()).map(|((_, a), n)| Pred::in_range(a, n));
     let pred = Pred::all(inside.chain([term.pred.map(&put)]));
     let value = TensorAccess { var: term.operand.var, at: term.operand.at.iter().map(put).collect() };
-    let bound = dims.iter().zip(&told).filter(|(_, t)| t.is_none()).map(|(n, _)| n.clone()).collect();
+    let bound = dims.iter().zip(&solutions).filter(|(_, t)| t.is_none()).map(|(n, _)| n.clone()).collect();
     Some((bound, pred, at, value))
 }

@@ -121,14 +121,14 @@ impl SsaBuilder {
         simplified
     }
 
-    /// Whether `pred` follows from `given` and the ranges of indices.
+    /// Whether `pred` follows from `hypothesis` and the ranges of indices.
     #[must_use]
-    pub fn implies(&self, dims: &[Poly], given: &Pred, pred: &Pred) -> bool {
-        if pred.is_true() || given == pred {
+    pub fn implies(&self, dims: &[Poly], hypothesis: &Pred, pred: &Pred) -> bool {
+        if pred.is_true() || hypothesis == pred {
             return true;
         }
         let mut context = self.context_with_positions(dims, pred);
-        context.assume(given);
+        context.assume(hypothesis);
         context.implies(pred)
     }
 
@@ -481,8 +481,8 @@ impl SsaBuilder {
             let of = TensorAccess { var: base.var, at: base.at.iter().cloned().chain(own).collect() };
             return self.contract(dims, Vec::new(), &Pred::truth(), false, &[of], needs);
         }
-        let mut inside = |given: &Pred, pred: &Pred| {
-            context.assume(given);
+        let mut inside = |hypothesis: &Pred, pred: &Pred| {
+            context.assume(hypothesis);
             context.implies(pred)
         };
         let value = match self.read_through_views(&value) {
@@ -524,9 +524,9 @@ impl SsaBuilder {
         let seen = self.read_through_views(&TensorAccess { var: of.var, at })?;
         let inner = self.dims(seen.access.var);
         let (at, rest) = seen.access.at.split_at_checked(inner.len().checked_sub(own.len())?)?;
-        let apart =
+        let is_independent =
             |p: &Poly| !(0..own.len()).any(|k| p.mentions(&statement_index(outer.len() + k, &Poly::default()).atom()));
-        let same = rest == whole && inner.get(at.len()..) == Some(own) && at.iter().all(apart);
+        let same = rest == whole && inner.get(at.len()..) == Some(own) && at.iter().all(is_independent);
         let all: Vec<Poly> = outer.iter().chain(own).cloned().collect();
         let shown = same && !seen.neg && self.implies(&all, pred, &seen.pred);
         shown.then(|| (TensorAccess { var: seen.access.var, at: at.to_vec() }, seen.needs))

@@ -27,21 +27,21 @@ impl SsaBuilder {
     /// Rewrites a predicate so that the truth values and integers in it are read through views that
     /// show them unchanged.
     pub fn resolve_pred_reads(&self, p: &Pred) -> Pred {
-        let asked = p.replace_opaque(&|x| {
+        let rewritten = p.replace_opaque(&|x| {
             let of = self.unchanged_element(StmtId::from_local(x.source).filter(|_| x.is_array)?, x.indices)?;
             Some(Pred::Element(of.var.local(), of.var.name(), of.at.into(), true))
         });
         let mut some = false;
-        asked.visit(&mut |p| for_each_poly_read(p, &mut |_| some = true), &mut |_| {});
+        rewritten.visit(&mut |p| for_each_poly_read(p, &mut |_| some = true), &mut |_| {});
         if !some {
-            return asked;
+            return rewritten;
         }
-        let asked = asked.substitute(&|a| {
+        let resolved = rewritten.substitute(&|a| {
             let Atom::Read(x, _, at) = a else { return None };
             let of = self.unchanged_element(StmtId::from_local(*x)?, at)?;
             Some(Poly::atom(Atom::Read(of.var.local(), of.var.name(), of.at.into())))
         });
-        self.replace_comparisons(asked)
+        self.replace_comparisons(resolved)
     }
 
     /// Replaces comparisons with an integer that conditions choose among constants, such as the

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use super::forward::{exists_over, passed_inputs, spread_argument};
 use super::partial::ReadDomain;
 use super::reduce::{EXTREMUM_ADJ, PRODUCT_ADJ};
-use super::{DerivativeValue, Differentiator, PredictedSupport, PrimalLookup, canonical_indices, is_real};
+use super::{DerivativeValue, Differentiator, PredictedSupport, FunctionLookup, canonical_indices, is_real};
 use crate::norm::inline::BatchedCall;
 use crate::norm::rule_coverage::RuleCoverage;
 use lang_ir::core::{DerivativeKind, TypeLeaf};
@@ -66,7 +66,7 @@ pub(super) fn adjoint<'a>(
     of: &[(u32, PredictedSupport)],
     wrt: &[u32],
     sums: Option<&[u32]>,
-    functions: PrimalLookup<'a>,
+    functions: FunctionLookup<'a>,
     hits: &'a mut RuleCoverage,
 ) -> Option<(Differentiator<'a>, Vec<(TypeLeaf, StmtId)>)> {
     let mut pass = Differentiator::new(ssa, functions, hits);
@@ -100,15 +100,15 @@ pub(super) fn adjoint<'a>(
     let mut cotangents: Vec<Option<DerivativeValue>> = vec![None; ssa.stmts.len()];
     for (k, stmt) in ssa.stmts.iter().enumerate().rev() {
         let var = StmtId(u32::try_from(k).ok()?);
-        let given = std::mem::take(terms.get_mut(k)?);
-        if given.is_empty() {
+        let own_terms = std::mem::take(terms.get_mut(k)?);
+        if own_terms.is_empty() {
             pass.begin_rule(var, "6.20");
             pass.propagate_call(k, stmt, &cotangents, &active, &mut terms)?;
             continue;
         }
-        pass.begin_rule(var, if given.len() > 1 { "6.25" } else { "6.19" });
-        let (given, present): (Vec<Addend>, Vec<Pred>) = given.into_iter().map(|t| (t.addend, t.present)).unzip();
-        let cotangent = pass.builder.add(&stmt.dims, stmt.scalar.unwrap_or(Scalar::F64), &given, stmt.needs.clone());
+        pass.begin_rule(var, if own_terms.len() > 1 { "6.25" } else { "6.19" });
+        let (addends, present): (Vec<Addend>, Vec<Pred>) = own_terms.into_iter().map(|t| (t.addend, t.present)).unzip();
+        let cotangent = pass.builder.add(&stmt.dims, stmt.scalar.unwrap_or(Scalar::F64), &addends, stmt.needs.clone());
         pass.builder.trace.record_result(cotangent);
         let present = pass.join_supports(&stmt.dims, present);
         let name = pass.name(var, "");
@@ -215,8 +215,8 @@ impl Differentiator<'_> {
                 self.begin_rule(var, PRODUCT_ADJ);
                 let others = self.product_of_others(stmt, r)?;
                 let inside = r.pred.and(&r.filter);
-                let asked = ReadDomain::for_statement(stmt, &r.bound, &inside);
-                let pred = inside.and(&self.evaluation_domain(present, &asked, std::slice::from_ref(&others)));
+                let domain = ReadDomain::for_statement(stmt, &r.bound, &inside);
+                let pred = inside.and(&self.evaluation_domain(present, &domain, std::slice::from_ref(&others)));
                 self.transpose(stmt, &r.bound, (&pred, present), false, &r.operand, &[seed, others], terms);
             }
             Rhs::Reduce(r) if is_active(&r.operand) => {
@@ -315,14 +315,14 @@ impl Differentiator<'_> {
             (0..).zip(args).filter(|(_, a)| active.get(a.var.0 as usize) == Some(&true)).map(|(k, _)| k).collect();
         let primal = (self.functions)(callee)?;
         // The parts of the result that have a cotangent, one entry per statement.
-        let mut given: Vec<(u32, StmtId)> = Vec::new();
+        let mut seeds: Vec<(u32, StmtId)> = Vec::new();
         for (s, cotangent) in self.ssa.stmts.iter().zip(&parts) {
             if let (Rhs::Call { result_index: part, .. }, Some(cotangent)) = (&s.rhs, cotangent) {
-                given.push((*part, *cotangent));
+                seeds.push((*part, *cotangent));
             }
         }
-        given.sort_unstable();
-        let (of, wrt) = (given.iter().map(|(part, _)| *part).collect(), passed_inputs(&primal, &varying).into());
+        seeds.sort_unstable();
+        let (of, wrt) = (seeds.iter().map(|(part, _)| *part).collect(), passed_inputs(&primal, &varying).into());
         let derived = Arc::new(callee.derivative(DerivativeKind::Adjoint { outputs: of, wrt }));
         let ssa = (self.functions)(&derived)?;
         let outer = stmt.dims.get(..*batch as usize)?.to_vec();
@@ -338,7 +338,7 @@ impl Differentiator<'_> {
             let (dims, of) = spread_argument(self, &outer, arg);
             vars.push(self.builder.contract(&dims, Vec::new(), pred, false, &[of], Vec::new()));
         }
-        vars.extend(given.iter().map(|(_, cotangent)| *cotangent));
+        vars.extend(seeds.iter().map(|(_, cotangent)| *cotangent));
         let needs = stmt.needs.clone();
         let sizes = sizes.clone();
         let call = BatchedCall { callee: &derived, sizes, args: vars, dims: outer.clone(), pred: pred.clone(), needs };
@@ -374,14 +374,14 @@ impl Differentiator<'_> {
         if self.ssa.stmts.iter().position(|s| part(s).is_some()) != Some(k) {
             return Some(());
         }
-        let given: Vec<(LoopResult, DerivativeValue)> =
+        let result_cotangents: Vec<(LoopResult, DerivativeValue)> =
             self.ssa.stmts.iter().zip(cotangents).filter_map(|(s, c)| Some((part(s)?, c.clone()?))).collect();
-        if given.is_empty() {
+        if result_cotangents.is_empty() {
             return Some(());
         }
         self.attribute_to(StmtId(u32::try_from(k).ok()?), LOOP);
         let is_active = |a: &TensorAccess| active.get(a.var.0 as usize) == Some(&true);
-        self.loop_adjoint(of, &given, &is_active, &stmt.needs, terms)
+        self.loop_adjoint(of, &result_cotangents, &is_active, &stmt.needs, terms)
     }
 }
 

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use super::partial::ReadDomain;
 use super::reduce::{EXTREMUM_TAN, PRODUCT_TAN};
-use super::{DerivativeValue, Differentiator, PrimalLookup, is_real};
+use super::{DerivativeValue, Differentiator, FunctionLookup, is_real};
 use crate::norm::inline::{self, BatchedCall};
 use crate::norm::rule_coverage::RuleCoverage;
 use lang_ir::core::{DerivativeKind, TypeLeaf};
@@ -46,7 +46,7 @@ pub(super) fn forward<'a>(
     ssa: &'a SsaFunction,
     wrt: &[u32],
     partly: &[u32],
-    functions: PrimalLookup<'a>,
+    functions: FunctionLookup<'a>,
     hits: &'a mut RuleCoverage,
 ) -> Option<(Differentiator<'a>, Vec<(TypeLeaf, StmtId)>)> {
     let mut pass = Differentiator::new(ssa, functions, hits);
@@ -219,7 +219,7 @@ impl Differentiator<'_> {
                 let ssa = (self.functions)(&derived)?;
                 let outer = stmt.dims.get(..*batch as usize)?.to_vec();
                 let whole = |this: &Self, a: &TensorAccess| spread_argument(this, &outer, a);
-                let mut given: Vec<TensorAccess> = args.clone();
+                let mut operands: Vec<TensorAccess> = args.clone();
                 // Restricts the call to where some argument has a tangent, as far as indices and
                 // sizes determine that.
                 let mut some = Vec::new();
@@ -229,11 +229,11 @@ impl Differentiator<'_> {
                     let (dims, spread) = whole(self, arg);
                     let present = tangent.support.map(&|p| substitute_indices(p, &spread.at)).data_independent_part();
                     some.push(exists_over(outer.len(), dims.get(outer.len()..).unwrap_or_default(), &present));
-                    given.push(TensorAccess { var: tangent.var, at: arg.at.clone() });
+                    operands.push(TensorAccess { var: tangent.var, at: arg.at.clone() });
                 }
                 let pred = &pred.and(&Pred::any_of(some));
                 let mut vars = Vec::new();
-                for arg in &given {
+                for arg in &operands {
                     let of = whole(self, arg);
                     let var = self.builder.contract(&of.0, Vec::new(), pred, false, &[of.1], Vec::new());
                     vars.push(var);

@@ -1,11 +1,11 @@
 //! **Automatic differentiation** on Tensor SSA: the forward derivative (ATL Fig. 13), and the
-//! adjoint by transposition (ATL Figs. 14-16).
+//! adjoint by transposition (ATL Figs. 15 and 16).
 //!
-//! Both passes map a function in Tensor SSA to another one, which contains nothing special. So a
-//! derivative can be differentiated again.
+//! Both passes map a function in Tensor SSA to another one, without special statements for
+//! derivatives. So a derivative can be differentiated again.
 //!
 //! `pipeline` runs the passes on the result of normalisation (`norm`). For the derivative of a
-//! callee the passes query a resolver (`PrimalLookup`), so that each definition is derived once.
+//! callee the passes query a resolver (`FunctionLookup`), so that each definition is derived once.
 
 pub mod adjoint;
 pub mod forward;
@@ -30,7 +30,7 @@ use lang_syntax::ops::{BinOp, Scalar};
 
 /// A resolver from a callee, derived or not, to its function in Tensor SSA. It returns `None` if
 /// the callee has none.
-pub type PrimalLookup<'a> = &'a dyn Fn(&Arc<FunctionKey>) -> Option<Arc<SsaFunction>>;
+pub type FunctionLookup<'a> = &'a dyn Fn(&Arc<FunctionKey>) -> Option<Arc<SsaFunction>>;
 
 /// Derives a function. Returns the derivative and the origins of its statements, or `None` if a
 /// statement or a callee has no derivative.
@@ -38,7 +38,7 @@ pub type PrimalLookup<'a> = &'a dyn Fn(&Arc<FunctionKey>) -> Option<Arc<SsaFunct
 pub fn derive(
     ssa: &SsaFunction,
     derivation: &DerivativeKind,
-    functions: PrimalLookup<'_>,
+    functions: FunctionLookup<'_>,
     hits: &mut RuleCoverage,
 ) -> Option<(SsaFunction, OriginTable)> {
     let (pass, outputs) = match derivation {
@@ -103,7 +103,7 @@ struct Differentiator<'a> {
     builder: BackgroundDrop<SsaBuilder>,
     inputs: Vec<FunctionInput>,
     vars: lang_ir::core::Vars,
-    functions: PrimalLookup<'a>,
+    functions: FunctionLookup<'a>,
     hits: &'a mut RuleCoverage,
     /// Whether each statement may be infinite or NaN, memoised up to the last statement queried
     /// (`partial`).
@@ -122,7 +122,7 @@ struct Differentiator<'a> {
 }
 
 impl<'a> Differentiator<'a> {
-    fn new(ssa: &'a SsaFunction, functions: PrimalLookup<'a>, hits: &'a mut RuleCoverage) -> Self {
+    fn new(ssa: &'a SsaFunction, functions: FunctionLookup<'a>, hits: &'a mut RuleCoverage) -> Self {
         let (builder, inputs, vars) =
             (BackgroundDrop::new(SsaBuilder::continuing(ssa)), ssa.inputs.clone(), ssa.vars.clone());
         Self {
@@ -206,9 +206,9 @@ impl<'a> Differentiator<'a> {
     /// Returns the predicate "the element is not zero", the support of a tangent or cotangent if
     /// nothing better is known.
     ///
-    /// Before a factor that may be infinite, the pass tests "not zero, or the factor is finite"
-    /// instead (`partial`). This is because a zero times a finite factor is zero, but its
-    /// derivative is not.
+    /// For a product with a factor that may be infinite, the pass tests "not zero, or the factor is
+    /// finite" instead (`partial`). This is because a zero product with a finite factor may have a
+    /// derivative that is not zero.
     fn nonzero_pred(&mut self, var: StmtId) -> Pred {
         let everywhere = ReadDomain { dims: self.builder.dims(var), pred: Pred::truth(), needs: &[] };
         let differs = self.compare_with_constant(BinOp::Ne, &everywhere, &self.at_own_indices(var), 0.0);

@@ -250,7 +250,7 @@ impl Differentiator<'_> {
         let scalar = stmt.scalar.unwrap_or(Scalar::F64);
         let needs = stmt.needs.clone();
         let inside = ReadDomain::for_statement(stmt, &[], pred);
-        let asked = match partial {
+        let domain = match partial {
             PartialDerivative::Quotient { divisor, times } => {
                 self.met_singular_factor = true;
                 self.weaken_nonzero_tests(present, |this| {
@@ -264,7 +264,7 @@ impl Differentiator<'_> {
             }
             PartialDerivative::Convert(_) => Pred::truth(),
         };
-        let pred = &pred.and(&asked).and(&present.data_independent_part());
+        let pred = &pred.and(&domain).and(&present.data_independent_part());
         match partial {
             PartialDerivative::Convert(to) => {
                 self.builder.map(dims, *to, ScalarOp::Convert(*to), pred, std::slice::from_ref(by), needs)

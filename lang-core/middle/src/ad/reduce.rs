@@ -66,8 +66,8 @@ impl Differentiator<'_> {
         let some = self.builder.simplify(dims, &r.pred.and(&exists_over(dims.len(), &r.bound, &r.filter)));
         // If sizes and indices do not decide whether a term exists, the position does: it is
         // negative without one.
-        let told = some.conjuncts().iter().all(|p| !p.depends_on_data() && !matches!(p, Pred::Exists(..)));
-        let pred = if told { some.clone() } else { r.pred.clone() };
+        let is_decided = some.conjuncts().iter().all(|p| !p.depends_on_data() && !matches!(p, Pred::Exists(..)));
+        let pred = if is_decided { some.clone() } else { r.pred.clone() };
         let places = SsaReduction { reducer, pred: pred.clone(), arg_value: r.linear_index(dims.len()), ..r.clone() };
         let places = self.builder.reduce(dims, Scalar::I64, places, stmt.needs.clone());
         let number = inline::integer_poly(
@@ -78,7 +78,7 @@ impl Differentiator<'_> {
         );
         let at: Vec<Poly> = canonical_indices(dims).into_iter().chain(delinearize(r.bound.iter(), &number)).collect();
         let at = r.operand.at.iter().map(|p| substitute_indices(p, &at)).collect();
-        let pred = if told { some } else { r.pred.and(&Pred::nonneg(&number)) };
+        let pred = if is_decided { some } else { r.pred.and(&Pred::nonneg(&number)) };
         Some((TensorAccess { var: r.operand.var, at }, pred))
     }
 

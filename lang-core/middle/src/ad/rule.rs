@@ -10,7 +10,7 @@
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
-use super::{Differentiator, PrimalLookup, is_real};
+use super::{Differentiator, FunctionLookup, is_real};
 use crate::norm::RuleKind as Kind;
 use crate::norm::inline::{self, BatchedCall};
 use crate::norm::loop_pruning::{self, BodyReads};
@@ -40,7 +40,7 @@ pub fn derive(
     ssa: &SsaFunction,
     rule: &CustomRule,
     derivation: &DerivativeKind,
-    functions: PrimalLookup<'_>,
+    functions: FunctionLookup<'_>,
     hits: &mut RuleCoverage,
 ) -> Option<(SsaFunction, OriginTable)> {
     let written = functions(&rule.callee)?;
@@ -77,19 +77,20 @@ pub fn derive(
                 let var = pass.add_input(name, InputSource::Tangent(*k), input.leaf.clone());
                 *tangents.get_mut(real.iter().position(|r| r == k)?)? = Some(var);
             }
-            let mut given = Vec::new();
+            let mut seeds = Vec::new();
             for (k, tangent) in real.iter().zip(tangents) {
                 let leaf = &ssa.inputs.get(*k as usize)?.leaf;
-                given.push(tangent.unwrap_or_else(|| pass.zero_tangent(leaf)));
+                seeds.push(tangent.unwrap_or_else(|| pass.zero_tangent(leaf)));
             }
             let found = match rule.kind {
-                Kind::Derivative => pass.call_rule(rule, &written, &inputs, &given),
+                Kind::Derivative => pass.call_rule(rule, &written, &inputs, &seeds),
                 Kind::Adjoint => {
                     let leaves: Vec<TypeLeaf> = reals.iter().map(|(_, leaf)| (*leaf).clone()).collect();
                     // The rule computes the cotangents of all real arguments, but only some vary.
                     let some: Vec<u32> = (0..).zip(&real).filter(|(_, k)| wrt.contains(k)).map(|(at, _)| at).collect();
-                    let given: Vec<StmtId> = some.iter().filter_map(|at| given.get(*at as usize)).copied().collect();
-                    pass.call_transpose(rule, &written, &inputs, &leaves, &some, &given)?
+                    let varying_seeds: Vec<StmtId> =
+                        some.iter().filter_map(|at| seeds.get(*at as usize)).copied().collect();
+                    pass.call_transpose(rule, &written, &inputs, &leaves, &some, &varying_seeds)?
                 }
             };
             let of: Vec<StmtId> = reals.iter().filter_map(|(k, _)| results.get(*k as usize)).copied().collect();
@@ -113,18 +114,18 @@ pub fn derive(
             }
             let found = match rule.kind {
                 Kind::Adjoint => {
-                    let given = cotangents.iter().zip(&reals);
-                    let given: Vec<StmtId> =
-                        given.map(|(c, (_, leaf))| c.unwrap_or_else(|| pass.zero_tangent(leaf))).collect();
-                    pass.call_rule(rule, &written, &inputs, &given)
+                    let pairs = cotangents.iter().zip(&reals);
+                    let seeds: Vec<StmtId> =
+                        pairs.map(|(c, (_, leaf))| c.unwrap_or_else(|| pass.zero_tangent(leaf))).collect();
+                    pass.call_rule(rule, &written, &inputs, &seeds)
                 }
                 Kind::Derivative => {
                     let leaves: Option<Vec<TypeLeaf>> =
                         real.iter().map(|k| Some(ssa.inputs.get(*k as usize)?.leaf.clone())).collect();
                     let some: Vec<u32> =
                         (0..).zip(&cotangents).filter(|(_, c)| c.is_some()).map(|(at, _)| at).collect();
-                    let given: Vec<StmtId> = cotangents.iter().copied().flatten().collect();
-                    pass.call_transpose(rule, &written, &inputs, &leaves?, &some, &given)?
+                    let seeds: Vec<StmtId> = cotangents.iter().copied().flatten().collect();
+                    pass.call_transpose(rule, &written, &inputs, &leaves?, &some, &seeds)?
                 }
             };
             for k in &**wrt {
@@ -140,12 +141,12 @@ pub fn derive(
 }
 
 impl Differentiator<'_> {
-    /// Attributes each statement of `made` to the statement of `of` at the same position, in
+    /// Attributes each statement of `results` to the statement of `of` at the same position, in
     /// addition to the call's own origin.
-    fn attribute_results(&mut self, of: &[StmtId], made: &[StmtId], why: &'static str) {
-        for (of, made) in of.iter().zip(made) {
+    fn attribute_results(&mut self, of: &[StmtId], results: &[StmtId], why: &'static str) {
+        for (of, result) in of.iter().zip(results) {
             self.attribute_to(*of, why);
-            self.builder.trace.record_result(*made);
+            self.builder.trace.record_result(*result);
         }
     }
 
@@ -195,8 +196,8 @@ impl Differentiator<'_> {
         self.add_call(&rule.callee, written, &args)
     }
 
-    /// Calls the transpose of the rule by its parameters after `;`, whose parts are `beside`. The
-    /// seeds `given` are the cotangents of its results `of`. `None` if the rule is not linear.
+    /// Calls the transpose of the rule by its parameters after `;`, whose parts are `beside`.
+    /// `seeds` are the cotangents of its results `of`. `None` if the rule is not linear.
     fn call_transpose(
         &mut self,
         rule: &CustomRule,
@@ -204,7 +205,7 @@ impl Differentiator<'_> {
         inputs: &[StmtId],
         beside: &[TypeLeaf],
         of: &[u32],
-        given: &[StmtId],
+        seeds: &[StmtId],
     ) -> Option<Vec<StmtId>> {
         let passed: Vec<u32> =
             (0..).zip(&written.inputs).filter(|(_, i)| i.source.is_passed()).map(|(k, _)| k).collect();
@@ -219,7 +220,7 @@ impl Differentiator<'_> {
         for leaf in beside {
             args.push(self.zero_tangent(leaf));
         }
-        args.extend(given);
+        args.extend(seeds);
         let values = self.add_call(&callee, &adjoint, &args);
         Some(values.get(written.outputs.len()..)?.to_vec())
     }
@@ -236,7 +237,7 @@ impl Differentiator<'_> {
 /// Dependence analysis: the inputs that outputs depend on. A call depends only on the arguments
 /// that its part of the result depends on.
 struct DependenceAnalysis<'a> {
-    functions: PrimalLookup<'a>,
+    functions: FunctionLookup<'a>,
     argument_sets: HashMap<(Arc<FunctionKey>, u32), Arc<BTreeSet<u32>>>,
 }
 
@@ -246,11 +247,13 @@ impl DependenceAnalysis<'_> {
         let mut seen = BTreeSet::new();
         let mut open: Vec<StmtId> = outputs.iter().map(|(_, var)| *var).collect();
         let mut checks = ssa.needs.clone();
-        let mut asked = BTreeSet::new();
+        let mut seen_checks = BTreeSet::new();
         outputs.iter().flat_map(|(leaf, _)| &leaf.dims).for_each(|n| for_each_poly_read(n, &mut |v| open.push(v)));
         loop {
             if let Some(check) = checks.pop() {
-                let Some(check) = ssa.checks.get(check as usize).filter(|_| asked.insert(check)) else { continue };
+                let Some(check) = ssa.checks.get(check as usize).filter(|_| seen_checks.insert(check)) else {
+                    continue;
+                };
                 check.dims.iter().for_each(|n| for_each_poly_read(n, &mut |v| open.push(v)));
                 [&check.guard, &check.cond].into_iter().for_each(|p| for_each_pred_read(p, &mut |v| open.push(v)));
                 continue;

@@ -37,7 +37,7 @@ impl Differentiator<'_> {
         Some(self.builder.update(&stmt.dims, scalar, of, stmt.needs.clone()))
     }
 
-    /// Adds the shares of the cotangent to those of the old array and of the written value.
+    /// Adds the terms of this update to the cotangents of the old array and of the written value.
     pub(super) fn update_adjoint(
         &mut self,
         var: StmtId,

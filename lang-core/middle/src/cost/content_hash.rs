@@ -156,11 +156,11 @@ impl ContentHash {
     }
 
     /// Returns the content at a call, where the callee receives these arguments.
-    pub(super) fn at_call(self, CalleeArgs(given): &CalleeArgs) -> Option<Self> {
+    pub(super) fn at_call(self, CalleeArgs(arguments): &CalleeArgs) -> Option<Self> {
         let mut parts = Vec::new();
         let mut of = self.dependences;
         while of != 0 {
-            let (name, content) = given.get(of.trailing_zeros() as usize)?;
+            let (name, content) = arguments.get(of.trailing_zeros() as usize)?;
             parts.push((*name, (*content)?));
             of &= of - 1;
         }
@@ -241,8 +241,8 @@ impl<'s> ContentHasher<'s> {
             if self.cache.statements.borrow().contains_key(&v) {
                 continue;
             }
-            if let (Some((rest, needs, apart)), Some((outer, of))) = (&self.cache.preliminary, self.enclosing_loop)
-                && !needs.depends_on(v, apart)
+            if let (Some((rest, needs, group)), Some((outer, of))) = (&self.cache.preliminary, self.enclosing_loop)
+                && !needs.depends_on(v, group)
             {
                 let content = outer.body_hasher_with(of, Rc::clone(rest)).statement_content(v);
                 self.cache.statements.borrow_mut().insert(v, content);
@@ -267,10 +267,10 @@ impl<'s> ContentHasher<'s> {
         self.cache.statements.borrow().get(&var).copied().flatten()
     }
 
-    /// Returns the content of a nest: of its set of index tuples. `apart`: whether its free indices
-    /// are distinguished from the others.
-    pub(super) fn nest_content(&self, (dims, free, pred): &NestForm, apart: bool) -> Option<ContentHash> {
-        let split = HashBuilder::new("split").chain(&apart.then_some(*free)).finish();
+    /// Returns the content of a nest: of its set of index tuples. If `distinguishes_free`, its
+    /// free indices differ from the others.
+    pub(super) fn nest_content(&self, (dims, free, pred): &NestForm, distinguishes_free: bool) -> Option<ContentHash> {
+        let split = HashBuilder::new("split").chain(&distinguishes_free.then_some(*free)).finish();
         let named = |places: &[usize]| {
             let names = IndexNames { positions: places, bound: &[] };
             let mut extents: Vec<(usize, Option<ContentHash>)> =
@@ -279,7 +279,7 @@ impl<'s> ContentHasher<'s> {
             let extents = combine_in_order("extents", extents.into_iter().map(|(_, n)| n));
             combine_in_order("nest", [Some(split), extents, self.pred(pred, names)])
         };
-        let first = if apart { *free } else { dims.len() };
+        let first = if distinguishes_free { *free } else { dims.len() };
         candidate_orders(first, dims.len(), &named)?.iter().map(|places| named(places)).min().flatten()
     }
 
@@ -435,8 +435,8 @@ impl<'s> ContentHasher<'s> {
             }
             LoopResult::PerIteration(k) => {
                 let body = self.body_hasher(of);
-                let (_, made) = of.body.outputs.get(k as usize)?;
-                combine_in_order("every", [Some(repeated), body.statement_content(*made)])
+                let (_, output) = of.body.outputs.get(k as usize)?;
+                combine_in_order("every", [Some(repeated), body.statement_content(*output)])
             }
         }
     }

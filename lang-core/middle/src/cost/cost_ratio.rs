@@ -44,7 +44,7 @@ pub fn certify_ratio(primal: &CostFormulas, derived: &CostFormulas) -> CostRatio
     let mut known = primal.size_facts.clone();
     known.extend(derived.size_facts.iter().filter(|p| !primal.size_facts.contains(p)).cloned());
     let bounds = primal.symbol_facts.iter().cloned().chain(derived.symbol_facts.iter().map(put)).collect();
-    let mut made = CostRatio {
+    let mut ratio = CostRatio {
         certificate: CostCertificate { verdict: CertificateVerdict::Unknown(IncomparableReason::NoValue) },
         allowance: Formula::default(),
         symbols: primal.symbols.iter().chain(&derived.symbols).cloned().collect(),
@@ -53,22 +53,22 @@ pub fn certify_ratio(primal: &CostFormulas, derived: &CostFormulas) -> CostRatio
         names: primal.names.clone(),
         size_facts: known,
         symbol_facts: bounds,
-        formulas: [primal.total.work.clone(), put(&derived.total.work), primal.io.clone()],
+        formulas: [primal.total.work.clone(), put(&derived.total.work), primal.io_elements.clone()],
     };
-    made.certificate = made.run_certifier();
-    let proved = matches!(made.certificate.verdict, CertificateVerdict::Proved { .. });
+    ratio.certificate = ratio.run_certifier();
+    let proved = matches!(ratio.certificate.verdict, CertificateVerdict::Proved { .. });
     if !proved && !primal.total.carried.pieces().is_empty() {
-        let without = made.clone();
-        made.allowance.clone_from(&primal.total.carried);
-        made.certificate = made.run_certifier();
-        if !matches!(made.certificate.verdict, CertificateVerdict::Proved { .. }) {
-            made = without;
+        let without = ratio.clone();
+        ratio.allowance.clone_from(&primal.total.carried);
+        ratio.certificate = ratio.run_certifier();
+        if !matches!(ratio.certificate.verdict, CertificateVerdict::Proved { .. }) {
+            ratio = without;
         }
     }
-    if matches!(made.certificate.verdict, CertificateVerdict::Refuted { .. }) {
-        made.for_positive_sizes()
+    if matches!(ratio.certificate.verdict, CertificateVerdict::Refuted { .. }) {
+        ratio.for_positive_sizes()
     } else {
-        made
+        ratio
     }
 }
 
@@ -89,21 +89,25 @@ impl CostRatio {
 
     /// Restricts the sizes to at least 1, if a factor suffices for those.
     fn for_positive_sizes(self) -> Self {
-        let mut made = self.clone();
-        made.requires_positive_sizes = true;
+        let mut restricted = self.clone();
+        restricted.requires_positive_sizes = true;
         let sizes: Vec<Poly> = super::sizes(&self.size_facts, &self.names).cloned().collect();
-        for size in made.size_facts.iter_mut().filter(|p| sizes.contains(p)) {
+        for size in restricted.size_facts.iter_mut().filter(|p| sizes.contains(p)) {
             *size = size.add_constant(-1);
         }
-        made.certificate = made.run_certifier();
-        if matches!(made.certificate.verdict, CertificateVerdict::Refuted { .. }) { self } else { made }
+        restricted.certificate = restricted.run_certifier();
+        if matches!(restricted.certificate.verdict, CertificateVerdict::Refuted { .. }) { self } else { restricted }
     }
 
     fn run_certifier(&self) -> CostCertificate {
-        let made = certify(&self.question());
-        let CertificateVerdict::Refuted { witness, .. } = &made.verdict else { return made };
+        let certificate = certify(&self.question());
+        let CertificateVerdict::Refuted { witness, .. } = &certificate.verdict else { return certificate };
         let by_data = witness.iter().flat_map(|w| &w.sizes).any(|(a, _)| symbol_number(a).is_some());
-        if by_data { CostCertificate { verdict: CertificateVerdict::Unknown(IncomparableReason::Data) } } else { made }
+        if by_data {
+            CostCertificate { verdict: CertificateVerdict::Unknown(IncomparableReason::Data) }
+        } else {
+            certificate
+        }
     }
 
     /// Verifies the certificate again.

@@ -91,8 +91,8 @@ pub(super) struct FunctionCost {
     pub(super) span: BackgroundDrop<FormulaMax>,
 }
 
-/// Returns the cost of a function if the predicates `given` hold.
-pub(super) fn cost_of_function(ssa: &SsaFunction, given: &[Pred], callees: CostLookup<'_>) -> CostFormulas {
+/// Returns the cost of a function if the predicates `assumptions` hold.
+pub(super) fn cost_of_function(ssa: &SsaFunction, assumptions: &[Pred], callees: CostLookup<'_>) -> CostFormulas {
     let mut sizes: Vec<Poly> = Vec::new();
     let mut add_size = |p: &Poly| {
         if p.as_constant().is_none() && !sizes.contains(p) {
@@ -102,7 +102,7 @@ pub(super) fn cost_of_function(ssa: &SsaFunction, given: &[Pred], callees: CostL
     ssa.sizes.iter().for_each(|l| add_size(&Poly::atom(Atom::Local(*l, ssa.vars.name(*l)))));
     ssa.inputs.iter().flat_map(|i| &i.leaf.dims).filter(|n| !super::nest::reads_data(n)).for_each(add_size);
     let mut known = FactContext::new(&sizes);
-    given.iter().for_each(|p| known.assume(p));
+    assumptions.iter().for_each(|p| known.assume(p));
     let names = integer_inputs::integer_names(ssa);
     let constructors = integer_inputs::constructor_facts(ssa, &names);
     constructors.iter().for_each(|p| known.assume(&Pred::nonneg(p)));
@@ -148,7 +148,7 @@ pub(super) fn cost_of_function(ssa: &SsaFunction, given: &[Pred], callees: CostL
     CostFormulas {
         total: total.cases(known),
         statement_amounts: statement_amounts.take(),
-        io: io.to_cases(known),
+        io_elements: io.to_cases(known),
         stored_bytes: stored_bytes.take(),
         span: span.take(),
         symbols: walk.symbols.take(),
@@ -555,7 +555,7 @@ impl CostAnalysis<'_> {
             (CostSymbolKind::Terms(_), [nest]) => {
                 scope.contents.nest_content(&nest.form(), false).map(|c| c.aspect("terms"))
             }
-            (CostSymbolKind::Present, [nest]) => {
+            (CostSymbolKind::NonemptyElements, [nest]) => {
                 scope.contents.nest_content(&nest.form(), true).map(|c| c.aspect("present"))
             }
             _ => None,
@@ -582,7 +582,7 @@ impl CostAnalysis<'_> {
     fn nonempty_count(&mut self, scope: &CostScope<'_>, nest: &CostNest<'_>, terms: &Formula) -> Formula {
         let direct = nest.nonempty_count();
         let complement = if direct.is_err() {
-            complement_count(scope, CostSymbolKind::Present, nest, CostNest::nonempty_count)
+            complement_count(scope, CostSymbolKind::NonemptyElements, nest, CostNest::nonempty_count)
         } else {
             None
         };
@@ -590,8 +590,8 @@ impl CostAnalysis<'_> {
             return complement;
         }
         let count = self.symbols.len();
-        let present =
-            self.formula_or_symbol(scope, CostSymbolKind::Present, &[nest], direct, || nest.max_nonempty_count());
+        let present = self
+            .formula_or_symbol(scope, CostSymbolKind::NonemptyElements, &[nest], direct, || nest.max_nonempty_count());
         if self.symbols.len() > count {
             self.symbol_facts.push(difference(terms, &present));
         }
@@ -705,7 +705,7 @@ fn symbol_key(kind: CostSymbolKind, nests: &[&CostNest<'_>]) -> (CostSymbolKind,
     let class = match kind {
         CostSymbolKind::Terms(_) => CostSymbolKind::Terms(0),
         // Without bound indices, each element has one term.
-        CostSymbolKind::Present if nests.iter().all(|n| n.is_free()) => CostSymbolKind::Terms(0),
+        CostSymbolKind::NonemptyElements if nests.iter().all(|n| n.is_free()) => CostSymbolKind::Terms(0),
         other => other,
     };
     (class, nests.iter().map(|n| n.form()).collect())
@@ -721,7 +721,7 @@ fn complement_count<'n>(
 ) -> Option<Formula> {
     let met =
         |nest: &CostNest<'_>| scope.nest_symbols.borrow().get(&symbol_key(kind, &[nest])).cloned().map(Formula::from);
-    nest.complements(kind == CostSymbolKind::Present).into_iter().find_map(|(other, without)| {
+    nest.complements(kind == CostSymbolKind::NonemptyElements).into_iter().find_map(|(other, without)| {
         let part = met(&other)?;
         let all = count(&without).ok().or_else(|| met(&without));
         Some(difference(&all?, &part))

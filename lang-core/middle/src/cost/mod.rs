@@ -66,7 +66,7 @@ pub struct CostFormulas {
     /// The amount of each statement that costs anything.
     pub statement_amounts: Vec<(CostSite, Amount)>,
     /// The number of real elements in the inputs and outputs.
-    pub io: Formula,
+    pub io_elements: Formula,
     /// The bytes kept for a reverse: states, and outputs of loop iterations, that other loops read.
     /// Only the largest nested body counts, because a body releases its memory when it ends. An
     /// upper bound.
@@ -109,8 +109,8 @@ pub fn cost(ssa: &SsaFunction, callees: CostLookup<'_>) -> CostFormulas {
 
 /// Returns the cost of a function under assumptions on its sizes and integer parameters.
 #[must_use]
-pub fn cost_assuming(ssa: &SsaFunction, given: &[Pred], callees: CostLookup<'_>) -> CostFormulas {
-    function::cost_of_function(ssa, given, callees)
+pub fn cost_assuming(ssa: &SsaFunction, assumptions: &[Pred], callees: CostLookup<'_>) -> CostFormulas {
+    function::cost_of_function(ssa, assumptions, callees)
 }
 
 impl CostFormulas {

@@ -73,11 +73,11 @@ impl<'s> CostNest<'s> {
         dims: Vec<Poly>,
         indices: Vec<Index>,
         free: usize,
-        asked: Vec<(Pred, Pred)>,
-        given: NestFacts<'s>,
+        conjuncts: Vec<(Pred, Pred)>,
+        facts: NestFacts<'s>,
     ) -> Self {
-        let pred = Pred::all(asked.iter().map(|(_, p)| p.clone()));
-        Self { dims, indices, free, pred, conjuncts: asked, facts: given }
+        let pred = Pred::all(conjuncts.iter().map(|(_, p)| p.clone()));
+        Self { dims, indices, free, pred, conjuncts, facts }
     }
 
     /// Returns the predicate of the tuples, in terms of the sizes.
@@ -111,7 +111,9 @@ impl<'s> CostNest<'s> {
             if !self.reads_in_bounds(&self.indices, &rest, put) {
                 return None;
             }
-            let nest = |asked| Self::new(self.dims.clone(), self.indices.clone(), self.free, asked, self.facts.clone());
+            let nest = |conjuncts| {
+                Self::new(self.dims.clone(), self.indices.clone(), self.free, conjuncts, self.facts.clone())
+            };
             let opposite = [(part.negated(), put.negated())];
             Some((nest(without.iter().cloned().chain(opposite).collect()), nest(without)))
         };
@@ -164,8 +166,8 @@ impl<'s> CostNest<'s> {
         let some = Pred::all(self.indices.iter().map(|i| Pred::nonneg(&i.extent.add_constant(-1))));
         for (level, opaque, (p, put)) in all {
             if opaque {
-                let told = level.checked_sub(1).and_then(|last| self.indices.get(*order.get(last)?));
-                if told.is_some_and(|i| is_data_bound(p, i)) {
+                let innermost = level.checked_sub(1).and_then(|last| self.indices.get(*order.get(last)?));
+                if innermost.is_some_and(|i| is_data_bound(p, i)) {
                     return Err(UncountedReason::Data);
                 }
                 let indices: Vec<Index> =
@@ -274,7 +276,7 @@ impl<'s> CostNest<'s> {
         let mut order: Vec<usize> = (0..self.indices.len()).filter(|k| late.iter().all(|(j, _)| j != k)).collect();
         let mut open = late.clone();
         while !open.is_empty() {
-            let told = |p: &Poly| {
+            let is_determined = |p: &Poly| {
                 let mut known = true;
                 p.for_each_atom(&mut |a| {
                     if let Atom::Local(l, _) = a
@@ -285,7 +287,7 @@ impl<'s> CostNest<'s> {
                 });
                 known
             };
-            let next = open.iter().position(|(_, p)| told(p)).ok_or(UncountedReason::Data)?;
+            let next = open.iter().position(|(_, p)| is_determined(p)).ok_or(UncountedReason::Data)?;
             order.push(open.remove(next).0);
         }
         Ok((order, late))

@@ -39,9 +39,9 @@ impl CostAnalysis<'_> {
         let path = scope.path.clone();
         let batch = *batch as usize;
         let indices = self.indices(scope, stmt.dims.get(..batch).unwrap_or_default(), 0);
-        let asked = self.conjuncts_in_sizes(scope, pred);
+        let conjuncts = self.conjuncts_in_sizes(scope, pred);
         let form = (stmt.dims.get(..batch).unwrap_or_default().to_vec(), pred.clone());
-        let nest = CostNest::new(form.0.clone(), indices.clone(), batch, asked, scope.nest_facts());
+        let nest = CostNest::new(form.0.clone(), indices.clone(), batch, conjuncts, scope.nest_facts());
         let pred = nest.pred().clone();
         let count =
             self.formula_or_symbol(scope, CostSymbolKind::Terms(0), &[&nest], nest.term_count(), || nest.max_terms());
@@ -108,8 +108,9 @@ impl CostAnalysis<'_> {
         let path = scope.path.clone();
         let batch = of.batch.len();
         let own = self.indices(scope, &of.batch, 0);
-        let asked = self.conjuncts_in_sizes(scope, &of.pred);
-        let tests = CostNest::new(of.batch.clone(), own.clone(), batch, asked.clone(), scope.nest_facts()).test_count();
+        let conjuncts = self.conjuncts_in_sizes(scope, &of.pred);
+        let tests =
+            CostNest::new(of.batch.clone(), own.clone(), batch, conjuncts.clone(), scope.nest_facts()).test_count();
         let mut indices = own;
         let trips = of.fixed_trip_count().map(|n| self.poly_in_sizes(scope, n));
         // A placeholder for a trip count that is unknown before the run. No iteration number is
@@ -119,7 +120,7 @@ impl CostAnalysis<'_> {
         let mut dims = of.batch.clone();
         dims.push(of.fixed_trip_count().cloned().unwrap_or_else(unbounded));
         indices.push(statement_index(batch, &trips.filter(|n| !reads_data(n)).unwrap_or_else(unbounded)));
-        let nest = CostNest::new(dims, indices.clone(), batch, asked, scope.nest_facts());
+        let nest = CostNest::new(dims, indices.clone(), batch, conjuncts, scope.nest_facts());
         let terms = if trips_told { nest.term_count() } else { Err(UncountedReason::Data) };
         let most = || if trips_told { nest.max_terms() } else { None };
         let repeated = || scope.contents.repetition_content(of);
@@ -145,14 +146,14 @@ impl CostAnalysis<'_> {
         }
         for (input, arg) in of.body.inputs.iter().zip(&of.args) {
             if input.leaf.scalar == Some(Scalar::I64) && input.leaf.dims.is_empty() {
-                let told = match arg {
+                let integer = match arg {
                     LoopArg::Captured(a) => {
                         let at: Vec<Poly> = a.at.iter().map(|p| self.poly_in_sizes(scope, p)).collect();
                         self.determined_integer(scope, a.var, &at).map(|p| of_outer(&p))
                     }
                     LoopArg::Carried { .. } => None,
                 };
-                put.insert(input.local, told.unwrap_or_else(|| varying_integer(&of.body, input.local)));
+                put.insert(input.local, integer.unwrap_or_else(|| varying_integer(&of.body, input.local)));
             }
         }
         let once = false;
@@ -240,8 +241,8 @@ impl CostAnalysis<'_> {
         }
         let mut untold = false;
         let mut one = |f: &Formula| {
-            let told = if after { times.total(f) } else { most(f) };
-            told.unwrap_or_else(|| {
+            let formula = if after { times.total(f) } else { most(f) };
+            formula.unwrap_or_else(|| {
                 untold = true;
                 Formula::default()
             })
@@ -264,8 +265,8 @@ impl Repetitions<'_> {
     /// Returns the predicate that a repetition exists, as far as sizes determine it.
     fn exists_pred(&self) -> Pred {
         let extents = self.indices.iter().map(|i| Pred::nonneg(&i.extent.add_constant(-1)));
-        let told = |p: &Pred| !p.depends_on_data() && !self.indices.iter().any(|i| p.mentions(&i.atom()));
-        Pred::all(self.pred.conjuncts().iter().cloned().chain(extents).filter(told))
+        let is_determined = |p: &Pred| !p.depends_on_data() && !self.indices.iter().any(|i| p.mentions(&i.atom()));
+        Pred::all(self.pred.conjuncts().iter().cloned().chain(extents).filter(is_determined))
     }
 
     fn mentions(&self, a: &Atom) -> bool {
@@ -288,15 +289,15 @@ impl Repetitions<'_> {
         let mut sum = Formula::default();
         for piece in of.pieces() {
             let (plain, of_symbols) = split_by_symbols(&piece.value)?;
-            let (mut asked, mut here) = (false, false);
+            let (mut is_symbolic, mut here) = (false, false);
             piece.pred.visit(
                 &mut |p| {
-                    asked |= mentions_symbols(p);
+                    is_symbolic |= mentions_symbols(p);
                     p.for_each_atom(&mut |a| here |= self.mentions(a));
                 },
                 &mut |_| {},
             );
-            if asked {
+            if is_symbolic {
                 return None;
             }
             // A symbol is a total over all repetitions already.
@@ -327,13 +328,13 @@ impl Repetitions<'_> {
 
     /// Returns an upper bound of the sum over all repetitions.
     fn max_total(&self, of: &Formula) -> Option<Formula> {
-        let told = Self {
+        let relaxed = Self {
             indices: self.indices.clone(),
             pred: self.pred.data_independent_part(),
             context: self.context,
             count: count::count(&self.indices, &self.pred.data_independent_part(), self.context).ok()?,
         };
-        told.total(of)
+        relaxed.total(of)
     }
 
     /// Returns an upper bound of the value in any single repetition.

@@ -21,7 +21,7 @@ pub enum CostSymbolKind {
     /// the term.
     Terms(u32),
     /// The elements that have a term.
-    Present,
+    NonemptyElements,
     /// The iterations of a loop.
     Trips,
     /// The value of an integer that is computed once.

@@ -17,9 +17,11 @@ impl CostFormulas {
     pub fn upper_bound(&self, of: &Formula, known: &FactContext) -> Option<Formula> {
         let mut all = Formula::default();
         for piece in of.pieces() {
-            let mut told = true;
-            piece.pred.visit(&mut |p| p.for_each_atom(&mut |a| told &= symbol_number(a).is_none()), &mut |_| {});
-            if !told {
+            let mut is_data_free = true;
+            piece
+                .pred
+                .visit(&mut |p| p.for_each_atom(&mut |a| is_data_free &= symbol_number(a).is_none()), &mut |_| {});
+            if !is_data_free {
                 return None;
             }
             let (over, under) = piece.value.as_fraction();

@@ -32,7 +32,7 @@ pub(crate) fn live_for_outputs(
     known: &mut BodyReads,
 ) -> (Vec<bool>, Vec<bool>) {
     let mut live = vec![false; ssa.stmts.len()];
-    let mut asked = vec![false; ssa.checks.len()];
+    let mut live_checks = vec![false; ssa.checks.len()];
     let mut open: Vec<StmtId> = outputs.iter().map(|(_, v)| *v).collect();
     let mut checks: Vec<u32> = ssa.needs.clone();
     let mut found: Vec<(&Arc<SsaLoop>, BTreeSet<LoopResult>)> = Vec::new();
@@ -46,7 +46,7 @@ pub(crate) fn live_for_outputs(
     }
     loop {
         if let Some(c) = checks.pop() {
-            if let (Some(slot @ false), Some(check)) = (asked.get_mut(c as usize), ssa.checks.get(c as usize)) {
+            if let (Some(slot @ false), Some(check)) = (live_checks.get_mut(c as usize), ssa.checks.get(c as usize)) {
                 *slot = true;
                 check.dims.iter().for_each(|n| for_each_poly_read(n, &mut |v| open.push(v)));
                 [&check.guard, &check.cond].into_iter().for_each(|p| for_each_pred_read(p, &mut |v| open.push(v)));
@@ -72,7 +72,7 @@ pub(crate) fn live_for_outputs(
         parts.insert(*part);
         of.for_each_operand(&loop_pruning::loop_needs(of, parts, known).inputs, &mut |v| open.push(v));
     }
-    (live, asked)
+    (live, live_checks)
 }
 
 /// Prunes each loop to the parts that are read. A part that the loop never changes is read from its
@@ -88,7 +88,7 @@ fn prune_loops(ssa: &mut SsaFunction) -> Vec<(usize, Vec<RuntimeCheck>)> {
             }
         }
     }
-    let mut asked = Vec::new();
+    let mut moved_checks = Vec::new();
     for (of, mut parts) in found {
         let unchanged = InvariantCarries::of_loop(&of);
         let changes = |part: &LoopResult| unchanged.initial_value(&of, *part, 0).is_none();
@@ -100,8 +100,8 @@ fn prune_loops(ssa: &mut SsaFunction) -> Vec<(usize, Vec<RuntimeCheck>)> {
             parts.retain(changes);
         }
         if !parts.is_empty() {
-            let given = if outside.is_some() { unchanged.without_carries(&of) } else { (*of).clone() };
-            let (pruned, to) = loop_pruning::prune_loop(&given, &parts);
+            let unpruned = if outside.is_some() { unchanged.without_carries(&of) } else { (*of).clone() };
+            let (pruned, to) = loop_pruning::prune_loop(&unpruned, &parts);
             (new, moved) = (Arc::new(pruned), to);
         }
         for (k, stmt) in ssa.stmts.iter_mut().enumerate() {
@@ -115,13 +115,13 @@ fn prune_loops(ssa: &mut SsaFunction) -> Vec<(usize, Vec<RuntimeCheck>)> {
                     let Some(before) = unchanged.initial_value(&of, *part, stmt.dims.len()) else { continue };
                     let (bound, factors) = (Vec::new(), vec![before]);
                     stmt.rhs = Rhs::Contract { bound, pred: of.pred.clone(), neg: false, factors };
-                    asked.push((k, checks.clone()));
+                    moved_checks.push((k, checks.clone()));
                 }
                 (None, None) => {}
             }
         }
     }
-    asked
+    moved_checks
 }
 
 fn is_same_loop(a: &Arc<SsaLoop>, b: &Arc<SsaLoop>) -> bool {
@@ -131,7 +131,7 @@ fn is_same_loop(a: &Arc<SsaLoop>, b: &Arc<SsaLoop>) -> bool {
 /// Removes the statements that the outputs do not need. Inputs remain. Returns the fate of each
 /// statement.
 pub fn eliminate_dead_code(ssa: &mut SsaFunction) -> Vec<DceOutcome> {
-    let (live, asked) = live_statements(ssa, true);
+    let (live, live_checks) = live_statements(ssa, true);
     let order = topological_order(ssa, &live);
     let mut vars = vec![0; ssa.stmts.len()];
     for (new, old) in (0..).zip(&order) {
@@ -143,11 +143,11 @@ pub fn eliminate_dead_code(ssa: &mut SsaFunction) -> Vec<DceOutcome> {
         next += u32::from(*k);
         at
     };
-    let numbers: Vec<u32> = asked.iter().map(number).collect();
+    let numbers: Vec<u32> = live_checks.iter().map(number).collect();
     let renumber = StatementRenumbering { vars: &vars, checks: &numbers };
     let fates = statement_outcomes(&ssa.stmts, &live, &renumber);
     ssa.stmts = order.iter().filter_map(|k| ssa.stmts.get(*k).cloned()).collect();
-    let mut kept = asked.iter();
+    let mut kept = live_checks.iter();
     ssa.checks.retain(|_| kept.next().copied().unwrap_or(false));
     let more = prune_loops(ssa);
     for stmt in &mut ssa.stmts {

@@ -170,7 +170,7 @@ impl InvariantCarries {
     /// Returns the checks for all iterations at once. `None` if a check depends on values that the
     /// iterations compute.
     pub(crate) fn hoisted_checks(&self, ssa: &SsaFunction, of: &SsaLoop) -> Option<Vec<RuntimeCheck>> {
-        let (LoopTripCount::Fixed(count), body, given) = (&of.trip_count, &of.body, captured_statements(of)) else {
+        let (LoopTripCount::Fixed(count), body, captured) = (&of.trip_count, &of.body, captured_statements(of)) else {
             return None;
         };
         let around: Vec<Poly> = of.batch.iter().chain([count]).cloned().collect();
@@ -187,14 +187,14 @@ impl InvariantCarries {
             }
         }
         let vars = (0..).map(StmtId).zip(&body.stmts);
-        let vars =
-            vars.map(|(var, _)| given.get(&var).map_or(TensorAccess { var, at: Vec::new() }, |(_, of)| (*of).clone()));
+        let vars = vars
+            .map(|(var, _)| captured.get(&var).map_or(TensorAccess { var, at: Vec::new() }, |(_, of)| (*of).clone()));
         let put = InlineMap { vars: vars.collect(), locals, outer_rank: around.len() };
         let mut all = Vec::new();
         for number in &self.checks {
             let check = body.checks.get(*number as usize)?;
             let mut known = true;
-            let mut read = |v: StmtId| known &= given.contains_key(&v);
+            let mut read = |v: StmtId| known &= captured.contains_key(&v);
             [&check.guard, &check.cond].into_iter().for_each(|p| for_each_pred_read(p, &mut read));
             let mut local = |p: &Poly, own: bool| {
                 p.for_each_atom(&mut |a| {
@@ -297,13 +297,13 @@ fn keep_inputs(body: &mut SsaFunction, inputs: &BTreeSet<u32>) {
 #[must_use]
 pub(crate) fn sliced(builder: &SsaBuilder, of: &SsaLoop) -> SsaLoop {
     let body = &of.body;
-    let given = captured_statements(of);
+    let captured = captured_statements(of);
     // Rewrites a polynomial of the body for the place of the loop.
     let sizes = captured_integers(builder, of);
-    let outside = |p: &Poly| -> Option<Poly> { lift_poly(p, &sizes, &given) };
+    let outside = |p: &Poly| -> Option<Poly> { lift_poly(p, &sizes, &captured) };
     let mut slices: Vec<(StmtId, Vec<Poly>)> = Vec::new();
     let prefix = |a: &TensorAccess| -> usize {
-        if !given.contains_key(&a.var) {
+        if !captured.contains_key(&a.var) {
             return 0;
         }
         a.at.iter().take_while(|p| outside(p).is_some()).count()
@@ -327,7 +327,7 @@ pub(crate) fn sliced(builder: &SsaBuilder, of: &SsaLoop) -> SsaLoop {
     let mut args = of.args.clone();
     let mut first = Vec::new();
     for (var, at) in &slices {
-        let (Some((k, access)), Some(stmt)) = (given.get(var), body.stmts.get(var.0 as usize)) else { continue };
+        let (Some((k, access)), Some(stmt)) = (captured.get(var), body.stmts.get(var.0 as usize)) else { continue };
         let Some(input) = body.inputs.get(*k as usize) else { continue };
         let mut input = input.clone();
         input.local = new.vars.fresh(new.vars.name(input.local));
@@ -400,15 +400,15 @@ pub(crate) fn captured_integers(builder: &SsaBuilder, of: &SsaLoop) -> HashMap<L
 pub(crate) fn lift_poly(
     p: &Poly,
     sizes: &HashMap<LocalId, Poly>,
-    given: &HashMap<StmtId, (u32, &TensorAccess)>,
+    captured: &HashMap<StmtId, (u32, &TensorAccess)>,
 ) -> Option<Poly> {
     let mut known = true;
     p.for_each_atom(&mut |a| {
         known &= match a {
             Atom::Local(l, _) => sizes.contains_key(l),
             Atom::Read(x, _, at) => {
-                StmtId::from_local(*x).is_some_and(|v| given.contains_key(&v))
-                    && at.iter().all(|p| lift_poly(p, sizes, given).is_some())
+                StmtId::from_local(*x).is_some_and(|v| captured.contains_key(&v))
+                    && at.iter().all(|p| lift_poly(p, sizes, captured).is_some())
             }
             Atom::Global(_) | Atom::Div(..) | Atom::Mod(..) | Atom::Min(..) | Atom::Max(..) => true,
             Atom::SizeParam(..) | Atom::Arg(..) | Atom::Meta(_) | Atom::Overflow => false,
@@ -418,8 +418,8 @@ pub(crate) fn lift_poly(
         p.substitute(&|a| match a {
             Atom::Local(l, _) => sizes.get(l).cloned(),
             Atom::Read(x, _, at) => {
-                let (_, access) = given.get(&StmtId::from_local(*x)?)?;
-                let rest = at.iter().map(|p| lift_poly(p, sizes, given)).collect::<Option<Vec<Poly>>>()?;
+                let (_, access) = captured.get(&StmtId::from_local(*x)?)?;
+                let rest = at.iter().map(|p| lift_poly(p, sizes, captured)).collect::<Option<Vec<Poly>>>()?;
                 let at = access.at.iter().cloned().chain(rest).collect();
                 Some(Poly::atom(Atom::Read(access.var.local(), access.var.name(), at)))
             }

@@ -103,8 +103,8 @@ impl PairEliminator<'_> {
             let local = match leaf.path.as_slice() {
                 [] => x,
                 path => {
-                    let (name, given) = self.component_name(x, ty, path);
-                    if given { self.vars.fresh(name) } else { self.vars.fresh_synthetic(&name) }
+                    let (name, is_from_source) = self.component_name(x, ty, path);
+                    if is_from_source { self.vars.fresh(name) } else { self.vars.fresh_synthetic(&name) }
                 }
             };
             let ty = leaf.ty();

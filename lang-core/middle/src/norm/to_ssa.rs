@@ -371,7 +371,7 @@ impl SsaConverter<'_> {
         let body = (self.callees)(&repeat.body)?;
         let leaves = call.ty.leaves();
         let carried = leaves.iter().filter(|leaf| leaf.path.first() == Some(&0)).count();
-        let given = args.len().checked_sub(carried)?;
+        let captured_count = args.len().checked_sub(carried)?;
         let (batch, own) = (self.dims(place), self.canonical_indices(place));
         // The checks of this place apply to the loop, not to its arguments.
         let around = ConversionContext { needs: Vec::new(), ..place.clone() };
@@ -390,7 +390,7 @@ impl SsaConverter<'_> {
                 continue;
             }
             let (k, of) = passed.next()?;
-            all.push(match k.checked_sub(given) {
+            all.push(match k.checked_sub(captured_count) {
                 None => LoopArg::Captured(of),
                 Some(next) => LoopArg::Carried { init: of, next: u32::try_from(next).ok()? },
             });

@@ -49,7 +49,7 @@ pub(super) fn loops_to_kernels(
 ) -> Option<(SsaFunction, Schedule, LoopBodyRanges)> {
     let count = |ssa: &SsaFunction| u32::try_from(ssa.stmts.len()).unwrap_or(u32::MAX);
     let mut statements = Vec::new();
-    let mut made: Option<(SsaFunction, Schedule)> = None;
+    let mut converted: Option<(SsaFunction, Schedule)> = None;
     let mut tried: Vec<Arc<region::SsaLoop>> = Vec::new();
     for step in &schedule.steps {
         let Step::Statement(var) = step else { continue };
@@ -58,7 +58,7 @@ pub(super) fn loops_to_kernels(
             continue;
         }
         tried.push(Arc::clone(of));
-        let (now, steps) = made.as_ref().map_or((ssa, schedule), |(ssa, steps)| (ssa, steps));
+        let (now, steps) = converted.as_ref().map_or((ssa, schedule), |(ssa, steps)| (ssa, steps));
         let parts: HashSet<StmtId> =
             (0..).map(StmtId).zip(&now.stmts).filter(|(_, s)| is_part_of_loop(s, of)).map(|(v, _)| v).collect();
         let (body, of_body) = bodies(&of.body);
@@ -79,9 +79,9 @@ pub(super) fn loops_to_kernels(
             is_complete: steps.is_complete,
         };
         statements.push((count(now)..count(&next), *var));
-        made = Some((next, steps));
+        converted = Some((next, steps));
     }
-    made.map(|(ssa, steps)| (ssa, steps, statements))
+    converted.map(|(ssa, steps)| (ssa, steps, statements))
 }
 
 /// Partitions the checks of a loop's parts: those that precede the loop, and those that depend on
@@ -179,7 +179,7 @@ impl<'r> LoopConversion<'r> {
             return None;
         }
         let names = ssa.sizes.iter().map(|l| ssa.vars.name(*l)).collect();
-        let mut made = Self {
+        let mut conversion = Self {
             ssa: ssa.clone(),
             source: of,
             body,
@@ -193,10 +193,10 @@ impl<'r> LoopConversion<'r> {
             size_names: names,
         };
         for extent in of.batch.iter().chain([count]) {
-            let index = made.fresh_index(extent.clone(), made.enclosing.len());
-            made.enclosing.push(index);
+            let index = conversion.fresh_index(extent.clone(), conversion.enclosing.len());
+            conversion.enclosing.push(index);
         }
-        Some(made)
+        Some(conversion)
     }
 
     /// Converts the steps of the body to a kernel. `parts` are the statements that read the loop's
@@ -371,11 +371,11 @@ impl<'r> LoopConversion<'r> {
         let extents: Vec<Poly> = self.enclosing.iter().map(|i| i.extent.clone()).collect();
         for (var, stmt) in (0..).map(StmtId).zip(&self.body.stmts) {
             let Rhs::Input(k) = &stmt.rhs else { continue };
-            let LoopArg::Captured(given) = of.args.get(*k as usize)? else { continue };
-            if !is_in_bounds(&self.ssa, &extents, &Pred::truth(), given) || given.at.iter().any(has_reads) {
+            let LoopArg::Captured(access) = of.args.get(*k as usize)? else { continue };
+            if !is_in_bounds(&self.ssa, &extents, &Pred::truth(), access) || access.at.iter().any(has_reads) {
                 return None;
             }
-            let there = TensorAccess { var: given.var, at: given.at.iter().map(put).collect() };
+            let there = TensorAccess { var: access.var, at: access.at.iter().map(put).collect() };
             let input = self.body.inputs.get(*k as usize)?;
             if input.leaf.dims.is_empty() {
                 let value = match &self.ssa.stmts.get(there.var.0 as usize)?.rhs {
@@ -495,8 +495,8 @@ impl<'r> LoopConversion<'r> {
         let mut all = HashSet::new();
         match step {
             Step::Kernel(kernel, _) => {
-                let given = kernel.storage.iter().filter(|p| p.role == StorageRole::Input);
-                all.extend(given.map(|p| p.var));
+                let inputs = kernel.storage.iter().filter(|p| p.role == StorageRole::Input);
+                all.extend(inputs.map(|p| p.var));
             }
             Step::Statement(var) => {
                 if let Some(stmt) = self.body.stmts.get(var.0 as usize) {
@@ -646,7 +646,7 @@ impl<'r> LoopConversion<'r> {
         let sizes: Vec<Poly> = self.ssa.sizes.iter().map(|l| Poly::atom(self.ssa.vars.atom(*l))).collect();
         let mut known = FactContext::new(&sizes);
         self.enclosing.iter().chain(&loops).for_each(|index| known.assume_in_range(index));
-        let (mut told, mut places) = (Vec::new(), there.at.clone());
+        let (mut bindings, mut places) = (Vec::new(), there.at.clone());
         for (p, extent) in at.iter().zip(&extents) {
             let place = self.substitute_poly(p)?;
             let along =
@@ -658,19 +658,19 @@ impl<'r> LoopConversion<'r> {
             let new = self.fresh_index(extent.clone(), depth);
             depth += 1;
             places.push(new.value());
-            told.push((new, place));
+            bindings.push((new, place));
         }
-        let asked = known.simplify(&self.substitute_pred(pred)?);
+        let guard = known.simplify(&self.substitute_pred(pred)?);
         let from = self.substitute_access(value)?;
         // An update reads its operands before it changes any element, which its loops cannot do if
         // they read the array itself.
         let mut reads_own = from.var == there.var;
         let mut see =
             |p: &Poly| p.for_each_atom(&mut |a| reads_own |= matches!(a, Atom::Read(x, ..) if *x == there.var.local()));
-        told.iter().for_each(|(_, p)| see(p));
+        bindings.iter().for_each(|(_, p)| see(p));
         from.at.iter().for_each(&mut see);
         let mut asks_own = false;
-        asked.visit(&mut see, &mut |x| asks_own |= x == there.var.local());
+        guard.visit(&mut see, &mut |x| asks_own |= x == there.var.local());
         if (reads_own || asks_own) && !own.is_empty() {
             return None;
         }
@@ -682,20 +682,20 @@ impl<'r> LoopConversion<'r> {
             accumulate: add.then_some(Accumulation::Sum),
         });
         let put = |node: NestNode, (index, value): (Index, Poly)| NestNode::Let { index, value, body: vec![node] };
-        let (inner, outer): (Vec<_>, Vec<_>) = told.into_iter().partition(|(_, p)| of_bound(p));
+        let (inner, outer): (Vec<_>, Vec<_>) = bindings.into_iter().partition(|(_, p)| of_bound(p));
         let mut asked_outside = true;
-        asked.visit(&mut |p| asked_outside &= !of_bound(p), &mut |_| {});
+        guard.visit(&mut |p| asked_outside &= !of_bound(p), &mut |_| {});
         node = inner.into_iter().fold(node, put);
         if !asked_outside {
-            node = NestNode::If(asked.clone(), vec![node]);
+            node = NestNode::If(guard.clone(), vec![node]);
         }
         for index in loops.iter().rev() {
             let body = vec![node];
             node = NestNode::Loop(NestLoop::over_full_range(index.clone(), false, body));
         }
         node = outer.into_iter().fold(node, put);
-        if asked_outside && !asked.is_true() {
-            node = NestNode::If(asked, vec![node]);
+        if asked_outside && !guard.is_true() {
+            node = NestNode::If(guard, vec![node]);
         }
         for k in (stmt.dims.len()..).take(bound.len()) {
             self.index_values.remove(&statement_index(k, &Poly::default()).local);

@@ -39,8 +39,8 @@ impl LoopConversion<'_> {
                 a.clone()
             })
         };
-        let made = rhs.map(access, &poly, &pred);
-        (!failed.get()).then_some(made)
+        let substituted = rhs.map(access, &poly, &pred);
+        (!failed.get()).then_some(substituted)
     }
 
     /// Returns the variable that holds a body statement's elements; adds a trivial statement to the

@@ -3,7 +3,7 @@
 
 use expect_test::expect;
 
-use super::{read_ssa, refused};
+use super::{assert_rejected, read_ssa};
 
 #[test]
 fn invalid_ssa_loops() {
@@ -224,7 +224,7 @@ fn invalid_ssa_loops() {
 
 #[test]
 fn core_loops_and_updates() {
-    refused(
+    assert_rejected(
         &[
             "core f[n](x: [n]f64) -> f64 =\n  (loop k < n from 1.0: f#0[n, k](x): (f64, [0](), i64)).0",
             "core f[](x: f64) -> f64 =\n  (loop k from (x > 0.0, x) while .0: f#0[](): ((bool, f64), [_]f64, i64)).0.1",

@@ -11,7 +11,7 @@ use super::{read_core, read_ssa};
 /// that contains `core` is read as core, any other as Tensor SSA.
 #[track_caller]
 #[allow(clippy::needless_pass_by_value, reason = "`expect!` creates an owned value")]
-fn refused(texts: &[&str], expected: Expect) {
+fn assert_rejected(texts: &[&str], expected: Expect) {
     let message = |text: &&str| {
         let error = if text.contains("core") {
             read_core("t", text).map(|f| f.to_string())
@@ -25,7 +25,7 @@ fn refused(texts: &[&str], expected: Expect) {
 
 #[test]
 fn invalid_core_texts() {
-    refused(
+    assert_rejected(
         &[
             "",
             "core",
@@ -184,7 +184,7 @@ fn invalid_ssa_texts() {
     ];
     let texts: Vec<String> = texts.iter().map(|t| format!("ssa f[n](x: [n]f64) -> f64 =\n  {t}")).collect();
     let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
-    refused(
+    assert_rejected(
         &texts,
         expect![[r#"
             ssa f[n](x: [n]f64) -> f64 =
@@ -331,8 +331,8 @@ fn core_round_trip() {
     let mut texts = String::new();
     for text in core {
         let once = read_core("t", text).map(|f| f.to_string()).unwrap_or_else(|e| panic!("{e}\n{text}"));
-        let again = read_core("t", &once).map(|f| f.to_string());
-        assert_eq!(again.as_ref(), Ok(&once), "{text}");
+        let reprinted = read_core("t", &once).map(|f| f.to_string());
+        assert_eq!(reprinted.as_ref(), Ok(&once), "{text}");
         texts += &once;
     }
     expect![[r#"
@@ -392,7 +392,7 @@ fn ssa_round_trip() {
 
 #[test]
 fn reductions() {
-    refused(
+    assert_rejected(
         &[
             "core f[n](x: [n]f64) -> f64 = max i < n: x[i]",
             "core f[n, m](a: [n, m]f64) -> i64 = argmin i < n, j < m if i < j at m * i + j: a[i, j]",

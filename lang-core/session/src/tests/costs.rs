@@ -44,18 +44,18 @@ fn a_question_may_be_stopped() {
     let cost = |s: &Session| s.cost(&f).map(|cost| cost.total.work.to_string());
     assert_eq!(session.ask(|stop| stop.cancel(), cost), None);
     // The next question is not affected.
-    let told = Some("(2*n - 1)*[0 < n]".to_owned());
-    assert_eq!(session.ask(|_| {}, cost), Some(told.clone()));
-    assert_eq!(cost(&session), told);
+    let expected = Some("(2*n - 1)*[0 < n]".to_owned());
+    assert_eq!(session.ask(|_| {}, cost), Some(expected.clone()));
+    assert_eq!(cost(&session), expected);
 }
 
-/// The cost of a place: its work, its tests, and iterations.
+/// The work, tests and iterations of each place of the text.
 #[test]
 fn costs_by_places_of_the_text() {
     let text = "def pick(x: [n]f64, at: [m]i64) -> f64 = sum k: x[at[k]] * x[k % n]\n\
                 def both(x: [n]f64, at: [m]i64) -> f64 = pick(x, at) + exp(x[0])";
     let session = session(text);
-    let told = |name: &str| {
+    let terms_text = |name: &str| {
         let line = |CostTerm { location: place, amount }: &CostTerm| {
             let (item, span) = place.as_ref()?;
             let of_item = text.lines().find(|line| line.starts_with(&format!("def {}", item.name)))?;
@@ -76,11 +76,11 @@ fn costs_by_places_of_the_text() {
         x[at[k]]: 0, m, 0
         x[k % n]: 0, m, 0
     "#]]
-    .assert_eq(&format!("{}\n{}", told("pick"), told("both")));
+    .assert_eq(&format!("{}\n{}", terms_text("pick"), terms_text("both")));
 }
 
-/// Sixty overlapping predicates about two indices: a count that is too hard is a symbol, and the
-/// answer comes soon.
+/// Sixty predicates about two indices overlap. A count that is too hard becomes a symbol, because
+/// the query must end soon.
 #[test]
 fn what_is_hard_to_count_is_a_symbol() {
     let term = |k: i32| format!("[{} * i + {} * j + {k} < {} * m + k] * x[i] * y[j]", k % 5 + 2, k % 7 + 1, k % 3 + 2);
@@ -91,8 +91,8 @@ fn what_is_hard_to_count_is_a_symbol() {
     assert!((1..=61).contains(&cost.symbols.len()), "{}", cost.symbols.len());
 }
 
-/// A gradient alone costs nothing for the value of the function, nor for that of a function called
-/// in a loop for its gradient.
+/// The cost of a gradient alone excludes the operations that only the value of the function needs,
+/// also in loops.
 #[test]
 fn gradients_alone() {
     let session = session(
@@ -100,7 +100,7 @@ fn gradients_alone() {
          def many(x: [n]f64, k: i64) -> f64 = fold s = 0.0 for t < k: s + (sum i: x[i])\n\
          def square(x: [n]f64) -> f64 = sum i: x[i]^2",
     );
-    let told = |name: &str| {
+    let gradient_text = |name: &str| {
         let f = def(name);
         let [_, adjoint] = session.derivatives(&f).unwrap();
         let of =
@@ -115,5 +115,5 @@ fn gradients_alone() {
         many: 2·n·k where 0 ≤ k with the value, alone n·k where 0 ≤ k
         square: 4·n − 1 with the value, alone 2·n
     "#]]
-    .assert_eq(&["conv", "many", "square"].map(told).concat());
+    .assert_eq(&["conv", "many", "square"].map(gradient_text).concat());
 }

@@ -11,8 +11,8 @@ const MAX_PROOF_DEPTH: usize = 400;
 #[must_use]
 pub fn check(claim: &Claim, proof: &Proof) -> bool {
     let terms = || claim.sum.iter().chain(claim.bounds.iter().flatten());
-    let asked = terms().flat_map(|t| &t.guards).map(compared_poly);
-    let mut polys = claim.assumptions.iter().chain(terms().map(|t| &t.numerator)).chain(asked);
+    let guard_polys = terms().flat_map(|t| &t.guards).map(compared_poly);
+    let mut polys = claim.assumptions.iter().chain(terms().map(|t| &t.numerator)).chain(guard_polys);
     if polys.any(Poly::has_overflowed) || terms().any(|t| t.denominator <= 0) {
         return false;
     }
@@ -47,9 +47,9 @@ impl<'c> ProofChecker<'c> {
                 }
                 Some(())
             }
-            Proof::Decide(told, proof) => {
-                self.check_decision(told)?;
-                self.decided.push((&told.comparison, told.holds));
+            Proof::Decide(decision, proof) => {
+                self.check_decision(decision)?;
+                self.decided.push((&decision.comparison, decision.holds));
                 self.check_proof(proof, deepest)?;
                 self.decided.pop();
                 Some(())
@@ -77,17 +77,17 @@ impl<'c> ProofChecker<'c> {
         Some(sum)
     }
 
-    fn check_decision(&self, told: &Decision) -> Option<()> {
-        let (p, zero) = match &told.comparison {
+    fn check_decision(&self, decision: &Decision) -> Option<()> {
+        let (p, zero) = match &decision.comparison {
             SignComparison::Ge(p) => {
-                let side = if told.holds { p.clone() } else { p.neg().add_constant(-1) };
-                let [why] = told.combinations.as_slice() else { return None };
+                let side = if decision.holds { p.clone() } else { p.neg().add_constant(-1) };
+                let [why] = decision.combinations.as_slice() else { return None };
                 return self.check_combination(why, &side);
             }
-            SignComparison::Eq(p) => (p, told.holds),
-            SignComparison::Ne(p) => (p, !told.holds),
+            SignComparison::Eq(p) => (p, decision.holds),
+            SignComparison::Ne(p) => (p, !decision.holds),
         };
-        match told.combinations.as_slice() {
+        match decision.combinations.as_slice() {
             [above, below] if zero => {
                 self.check_combination(above, p)?;
                 self.check_combination(below, &p.neg())
@@ -119,14 +119,14 @@ impl<'c> ProofChecker<'c> {
             ProofFact::Assumption(k) => self.claim.assumptions.get(*k)?.clone(),
             ProofFact::BoundSum(k) => self.sum_of_holding_terms(self.claim.bounds.get(*k)?)?,
             ProofFact::SplitSide(k) => self.split_sides.get(*k)?.clone(),
-            ProofFact::Property(atom, made) => self.property_poly(atom, *made)?,
+            ProofFact::Property(atom, property) => self.property_poly(atom, *property)?,
         })
     }
 
-    fn property_poly(&self, atom: &Atom, made: AtomProperty) -> Option<Poly> {
+    fn property_poly(&self, atom: &Atom, property: AtomProperty) -> Option<Poly> {
         let a = without_overflow(Poly::atom(atom.clone()))?;
         let divisor = |q: &Poly| q.as_constant().filter(|q| *q > 0);
-        Some(match (atom, made) {
+        Some(match (atom, property) {
             (Atom::Div(p, q), AtomProperty::First) => p.sub(&a.scale(divisor(q)?)),
             (Atom::Div(p, q), AtomProperty::Second) => a.scale(divisor(q)?).sub(p).add_constant(divisor(q)? - 1),
             (Atom::Mod(_, q), AtomProperty::First) => divisor(q).map(|_| a)?,

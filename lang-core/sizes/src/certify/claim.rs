@@ -28,13 +28,13 @@ pub(super) fn both_sides(question: &CostQuestion<'_>) -> (Formula, Formula) {
 /// Returns the pieces of a formula as terms, whose conditions contain no unions.
 pub(super) fn guarded_terms(of: &Formula) -> Result<Vec<ClaimTerm>, IncomparableReason> {
     let mut open: Vec<FormulaPiece> = of.pieces().to_vec();
-    let mut apart: Vec<FormulaPiece> = Vec::new();
+    let mut conjunctive_pieces: Vec<FormulaPiece> = Vec::new();
     let mut left = MAX_PIECES;
     while let Some(piece) = open.pop() {
         left = left.checked_sub(1).ok_or(IncomparableReason::TooLarge)?;
         let conjuncts = piece.pred.conjuncts();
         let Some(k) = conjuncts.iter().position(|p| matches!(p, Pred::Or(_))) else {
-            apart.push(piece);
+            conjunctive_pieces.push(piece);
             continue;
         };
         let rest = Pred::all(conjuncts.iter().enumerate().filter(|(j, _)| *j != k).map(|(_, p)| p.clone()));
@@ -58,6 +58,11 @@ pub(super) fn guarded_terms(of: &Formula) -> Result<Vec<ClaimTerm>, Incomparable
         let at = piece.pred.conjuncts().iter().map(comparison).collect::<Option<_>>()?;
         Some(ClaimTerm { guards: at, numerator: over.clone(), denominator: under })
     };
-    apart.retain(|p| !p.pred.is_false());
-    Formula::from_pieces(apart).pieces().iter().map(term).collect::<Option<_>>().ok_or(IncomparableReason::Data)
+    conjunctive_pieces.retain(|p| !p.pred.is_false());
+    Formula::from_pieces(conjunctive_pieces)
+        .pieces()
+        .iter()
+        .map(term)
+        .collect::<Option<_>>()
+        .ok_or(IncomparableReason::Data)
 }

@@ -246,9 +246,9 @@ impl CompiledQuestion {
         self.values.clear();
         self.values.extend(point.iter().map(|n| i128::from(*n)));
         let atoms = self.names.atoms();
-        for made in atoms.iter().skip(self.basic_atoms) {
+        for compound_atom in atoms.iter().skip(self.basic_atoms) {
             let mut value = |a: &Atom| atoms.iter().zip(point).find(|(b, _)| *b == a).map(|(_, n)| *n);
-            match Poly::atom(made.clone()).eval(&mut value) {
+            match Poly::atom(compound_atom.clone()).eval(&mut value) {
                 Some(n) => self.values.push(n.into()),
                 None => return SideValues::NoValue,
             }
@@ -306,8 +306,8 @@ impl CompiledFormula {
         let mut sum = 0_i128;
         for CompiledPiece { tests: at, value } in &self.pieces {
             let mut holds = true;
-            for (p, asked) in at {
-                holds = holds && asked(products.value(p)?);
+            for (p, test) in at {
+                holds = holds && test(products.value(p)?);
             }
             if holds {
                 sum = sum.checked_add(products.value(value)?)?;

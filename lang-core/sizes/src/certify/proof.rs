@@ -15,7 +15,7 @@ pub enum SignComparison {
     Ne(Poly),
 }
 
-/// A guarded term: `over / under` if all comparisons hold, else 0.
+/// A guarded term: `numerator / denominator` if all comparisons hold, else 0.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ClaimTerm {
     /// The comparisons under which the term counts.
@@ -27,8 +27,8 @@ pub struct ClaimTerm {
 }
 
 /// The claim that a sum is non-negative for all integers in place of the atoms for which all of
-/// `known` and `bounds` are non-negative. A derived atom has its defined value: `p // d` with a
-/// positive constant `d` is the quotient rounded down.
+/// `assumptions` and `bounds` are non-negative. A derived atom has its defined value: `p // d` with
+/// a positive constant `d` is the quotient rounded down.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Claim {
     /// Polynomials that are non-negative by assumption.
@@ -42,7 +42,7 @@ pub struct Claim {
 /// A non-negative polynomial.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum ProofFact {
-    /// An entry of the claim's `known`.
+    /// An entry of the claim's `assumptions`.
     Assumption(usize),
     /// An entry of the claim's `bounds`: the sum of the terms whose comparisons are all decided to
     /// hold, times the least common multiple of all denominators. In every other term a comparison

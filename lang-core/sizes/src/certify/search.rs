@@ -162,8 +162,8 @@ impl ProofSearch {
 
     /// Whether it is still undecided whether the term counts.
     fn is_open(&self, term: &PackedTerm) -> bool {
-        let told = || term.guards.iter().map(|c| self.decision(*c));
-        told().all(|told| told != Some(false)) && told().any(|told| told.is_none())
+        let decisions = || term.guards.iter().map(|c| self.decision(*c));
+        decisions().all(|decision| decision != Some(false)) && decisions().any(|told| told.is_none())
     }
 
     /// Returns the sum of the terms that count.
@@ -228,8 +228,8 @@ impl ProofSearch {
         p.terms().iter().flat_map(|(m, _)| m).all(|(a, _)| self.names.atoms().contains(a))
     }
 
-    fn push_property(&mut self, atom: &Atom, made: AtomProperty, p: PackedPoly) {
-        self.facts.push((ProofFact::Property(atom.clone(), made), p));
+    fn push_property(&mut self, atom: &Atom, property: AtomProperty, p: PackedPoly) {
+        self.facts.push((ProofFact::Property(atom.clone(), property), p));
     }
 
     /// Searches the proof of a node. `first` holds the initial splits still to make, and `shifts`
@@ -257,7 +257,7 @@ impl ProofSearch {
         self.decided = before.0;
         self.bounds.iter_mut().zip(before.1).for_each(|((_, used), before)| *used = before);
         let (tells, proof) = found?;
-        let wrap = |proof, told: Decision| Proof::Decide(Box::new(told), Box::new(proof));
+        let wrap = |proof, decision: Decision| Proof::Decide(Box::new(decision), Box::new(proof));
         Some(tells.into_iter().rev().fold(proof, wrap))
     }
 
@@ -282,14 +282,14 @@ impl ProofSearch {
         let mut tells = Vec::new();
         let mut split: Option<PackedPoly> = None;
         for k in 0..self.comparisons.len() {
-            let (Some(asked), None) = (self.comparisons.get(k), self.decision(k)) else { continue };
+            let (Some(comparison), None) = (self.comparisons.get(k), self.decision(k)) else { continue };
             if !self.all_terms().any(|t| t.guards.contains(&k) && self.is_open(t)) {
                 continue;
             }
-            match decide(&frame, asked)? {
-                Ok(told) => {
-                    *self.decided.get_mut(k)? = Some(told.holds);
-                    tells.push(told);
+            match decide(&frame, comparison)? {
+                Ok(decision) => {
+                    *self.decided.get_mut(k)? = Some(decision.holds);
+                    tells.push(decision);
                 }
                 Err(at) => split = split.or(Some(at)),
             }
@@ -366,12 +366,12 @@ enum SearchStep {
 }
 
 /// Decides a comparison by facts, or returns the polynomial to split on for it.
-fn decide(frame: &ShiftedFacts<'_>, asked: &PackedComparison) -> Option<Result<Decision, PackedPoly>> {
-    let p = &asked.packed;
+fn decide(frame: &ShiftedFacts<'_>, goal: &PackedComparison) -> Option<Result<Decision, PackedPoly>> {
+    let p = &goal.packed;
     let (neg, below) = (p.scale(-1)?, p.negated()?);
     let tell =
-        |holds, why: Vec<Combination>| Ok(Decision { comparison: asked.comparison.clone(), holds, combinations: why });
-    let zero = match asked.comparison {
+        |holds, why: Vec<Combination>| Ok(Decision { comparison: goal.comparison.clone(), holds, combinations: why });
+    let zero = match goal.comparison {
         SignComparison::Ge(_) => {
             let yes = frame.combine_directly(p).map(|why| tell(true, vec![why]));
             let no = || frame.combine_directly(&below).map(|why| tell(false, vec![why]));

@@ -96,10 +96,10 @@ fn certificate_text(certificate: &CostCertificate) -> String {
 
 fn verdict_table(rows: &[(&str, [&str; 4])]) -> String {
     let row = |(known, formulas): &(&str, [&str; 4])| {
-        let asked = parse_question(known, *formulas);
-        let certificate = certify(&asked.question());
+        let owned_question = parse_question(known, *formulas);
+        let certificate = certify(&owned_question.question());
         let known = matches!(certificate.verdict, CertificateVerdict::Unknown(_));
-        assert!(known || certificate.check(&asked.question()), "{formulas:?}: {certificate:#?}");
+        assert!(known || certificate.check(&owned_question.question()), "{formulas:?}: {certificate:#?}");
         format!("{}\n  {}\n", formulas[1], certificate_text(&certificate))
     };
     rows.iter().map(row).collect()
@@ -404,7 +404,7 @@ fn refuted() {
 #[test]
 fn other_proofs_do_not_do() {
     let [one, other] = ["n", "3 * n"].map(|derived| parse_question("n >= 0", ["2 * n", derived, "", ""]));
-    let [first, second] = [&one, &other].map(|asked| certify(&asked.question()));
+    let [first, second] = [&one, &other].map(|owned_question| certify(&owned_question.question()));
     assert!(first.check(&one.question()) && second.check(&other.question()));
     assert!(!first.check(&other.question()) && !second.check(&one.question()));
     let CertificateVerdict::Proved { factor: 2, proof, .. } = second.verdict else { unreachable!() };

@@ -28,12 +28,12 @@ enum CaseTree {
 /// Returns an equal formula with mutually exclusive pieces, or `None` if it would have too many.
 /// `known` are the facts about the sizes.
 pub(super) fn split_cases(of: &Formula, known: &FactContext) -> Option<Formula> {
-    let mut asked: Vec<Pred> = of.pieces().iter().flat_map(|p| p.pred.conjuncts().to_vec()).collect();
-    asked.sort();
-    asked.dedup();
+    let mut predicates: Vec<Pred> = of.pieces().iter().flat_map(|p| p.pred.conjuncts().to_vec()).collect();
+    predicates.sort();
+    predicates.dedup();
     let mut cells = CaseSplitter {
         pieces: of.pieces(),
-        predicates: &asked,
+        predicates: &predicates,
         truth_values: Vec::new(),
         nodes_left: MAX_NODES,
         step_limit: known.steps_spent().saturating_add(MAX_PROVER_STEPS),
@@ -47,7 +47,7 @@ pub(super) fn split_cases(of: &Formula, known: &FactContext) -> Option<Formula> 
 struct CaseSplitter<'f> {
     pieces: &'f [FormulaPiece],
     predicates: &'f [Pred],
-    /// The truth values of the first predicates of `asked` in the current case.
+    /// The truth values of the first predicates of `predicates` in the current case.
     truth_values: Vec<bool>,
     nodes_left: usize,
     step_limit: u64,
@@ -62,14 +62,14 @@ impl CaseSplitter<'_> {
             if known.steps_spent() > self.step_limit {
                 return None;
             }
-            let told = if known.implies(p) {
+            let truth_value = if known.implies(p) {
                 true
             } else if known.refutes(p) {
                 false
             } else {
                 break;
             };
-            self.truth_values.push(told);
+            self.truth_values.push(truth_value);
         }
         let case = match self.predicates.get(self.truth_values.len()) {
             None => Some(CaseTree::Leaf(substitute_determined(self.current_value(), known))),
@@ -80,10 +80,10 @@ impl CaseSplitter<'_> {
     }
 
     fn branch(&mut self, p: &Pred, known: &mut FactContext) -> Option<CaseTree> {
-        let mut side = |told: bool| {
+        let mut side = |truth_value: bool| {
             let mark = known.mark();
-            known.assume(&if told { p.clone() } else { p.negated() });
-            self.truth_values.push(told);
+            known.assume(&if truth_value { p.clone() } else { p.negated() });
+            self.truth_values.push(truth_value);
             let case = self.split(known);
             self.truth_values.pop();
             known.release(mark);
@@ -95,7 +95,8 @@ impl CaseSplitter<'_> {
 
     /// Returns the sum of the pieces whose predicates hold in the current case.
     fn current_value(&self) -> Ratio {
-        let holds = |p: &Pred| self.predicates.iter().zip(&self.truth_values).any(|(q, told)| q == p && *told);
+        let holds =
+            |p: &Pred| self.predicates.iter().zip(&self.truth_values).any(|(q, truth_value)| q == p && *truth_value);
         let here = self.pieces.iter().filter(|piece| piece.pred.conjuncts().iter().all(holds));
         here.fold(Ratio::constant(0), |sum, piece| sum.add(&piece.value))
     }

@@ -44,13 +44,13 @@ impl Conjunction {
 
     /// Splits the conjunction by a compound atom that mentions these variables. The cases are
     /// disjoint.
-    fn split_by_atom(&self, made: &Atom, vars: &[Atom]) -> Result<Vec<Self>, UncountedReason> {
-        Ok(match AtomSplit::for_atom(made, vars)? {
+    fn split_by_atom(&self, compound: &Atom, vars: &[Atom]) -> Result<Vec<Self>, UncountedReason> {
+        Ok(match AtomSplit::for_atom(compound, vars)? {
             AtomSplit::Cases(cases) => cases
                 .into_iter()
                 .map(|(is, bound)| {
                     let mut case = self.clone();
-                    case.substitute(made, &is);
+                    case.substitute(compound, &is);
                     case.bounds.push(bound);
                     case
                 })
@@ -134,10 +134,10 @@ impl DisjointSplitter<'_> {
             Pred::Ne(p) => vec![Pred::nonneg(&p.add_constant(-1)), Pred::nonneg(&p.neg().add_constant(-1))],
             _ => Vec::new(),
         };
-        let apart = matches!(next, Pred::Ne(_));
+        let is_disjoint = matches!(next, Pred::Ne(_));
         for (k, case) in cases.iter().enumerate() {
             let mut open = later.clone();
-            open.extend(cases.iter().take(if apart { 0 } else { k }).map(Pred::negated));
+            open.extend(cases.iter().take(if is_disjoint { 0 } else { k }).map(Pred::negated));
             open.push(case.clone());
             self.split(open, taken.clone())?;
         }
@@ -153,12 +153,12 @@ fn eliminate_index(index: &Index, body: &Pred, known: &FactContext) -> Result<Pr
     let (mut cases, mut left) = (Vec::new(), MAX_CASES);
     while let Some(case) = open.pop() {
         left = left.checked_sub(1).ok_or(UncountedReason::TooMany)?;
-        let Some(made) = case.compound_atom(std::slice::from_ref(&atom)) else {
+        let Some(compound) = case.compound_atom(std::slice::from_ref(&atom)) else {
             cases.push(eliminate_variable(&case, &atom)?);
             continue;
         };
-        match case.split_by_atom(&made, std::slice::from_ref(&atom)) {
-            Ok(apart) => open.extend(apart),
+        match case.split_by_atom(&compound, std::slice::from_ref(&atom)) {
+            Ok(parts) => open.extend(parts),
             Err(why) => open.push(case.simplify_size_quotient(known).ok_or(why)?),
         }
     }
@@ -168,20 +168,20 @@ fn eliminate_index(index: &Index, body: &Pred, known: &FactContext) -> Result<Pr
 /// Returns the predicate that an integer exists for which the whole conjunction holds.
 fn eliminate_variable(of: &Conjunction, atom: &Atom) -> Result<Pred, UncountedReason> {
     let mut rest: Vec<Pred> = Vec::new();
-    let mut told: Option<(usize, i128, Poly)> = None;
+    let mut solution: Option<(usize, i128, Poly)> = None;
     for (k, p) in of.equations.iter().enumerate() {
         match coefficient(p, atom)? {
             None => rest.push(Pred::zero(p)),
             // c·x + r = 0
             Some((c, r)) => {
                 let (c, r) = if c < 0 { (c.checked_neg().ok_or(UncountedReason::Nonlinear)?, r) } else { (c, r.neg()) };
-                if told.as_ref().is_none_or(|(_, least, _)| c < *least) {
-                    told = Some((k, c, r));
+                if solution.as_ref().is_none_or(|(_, least, _)| c < *least) {
+                    solution = Some((k, c, r));
                 }
             }
         }
     }
-    if let Some((k, c, r)) = told {
+    if let Some((k, c, r)) = solution {
         // x is r / c, if that is an integer.
         let divisor = Poly::constant(c);
         let value = r.div(&divisor).ok_or(UncountedReason::Nonlinear)?;
@@ -250,11 +250,11 @@ pub(super) enum AtomSplit {
 }
 
 impl AtomSplit {
-    pub(super) fn for_atom(made: &Atom, vars: &[Atom]) -> Result<Self, UncountedReason> {
-        match made {
+    pub(super) fn for_atom(compound: &Atom, vars: &[Atom]) -> Result<Self, UncountedReason> {
+        match compound {
             Atom::Min(p, q) | Atom::Max(p, q) => {
                 let (p, q) = (p.as_ref(), q.as_ref());
-                let over = if matches!(made, Atom::Min(..)) { q.sub(p) } else { p.sub(q) };
+                let over = if matches!(compound, Atom::Min(..)) { q.sub(p) } else { p.sub(q) };
                 Ok(Self::Cases([(p.clone(), over.clone()), (q.clone(), over.neg().add_constant(-1))]))
             }
             Atom::Div(p, q) | Atom::Mod(p, q) => {

@@ -70,14 +70,17 @@ impl DisplayNames {
     pub(super) fn constructor_text(&self, p: &Pred) -> Option<String> {
         let all = self.satisfying_constructors(p)?;
         let (of, holds) = &all;
-        let made = |k: usize| of.constructors.get(k).map(Name::as_str);
-        let which: Vec<&str> = (0..of.constructors.len()).filter(|k| holds.contains(k)).filter_map(made).collect();
+        let constructor_name = |k: usize| of.constructors.get(k).map(Name::as_str);
+        let which: Vec<&str> =
+            (0..of.constructors.len()).filter(|k| holds.contains(k)).filter_map(constructor_name).collect();
         Some(match which.as_slice() {
             [] => return None,
             [one] => format!("{} is {one}", of.text),
             [most @ .., last] => {
                 match (0..of.constructors.len()).filter(|k| !holds.contains(k)).collect::<Vec<_>>()[..] {
-                    [other] if most.len() > 1 => format!("{} is not {}", of.text, made(other).unwrap_or_default()),
+                    [other] if most.len() > 1 => {
+                        format!("{} is not {}", of.text, constructor_name(other).unwrap_or_default())
+                    }
                     _ => format!("{} is {} or {last}", of.text, most.join(", ")),
                 }
             }

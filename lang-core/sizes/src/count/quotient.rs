@@ -43,16 +43,16 @@ pub(super) fn eliminate_determined_quotient(of: &Conjunction, known: &FactContex
     of.equations.iter().find_map(|equation| {
         let mut quotients = Vec::new();
         equation.for_each_atom(&mut |a| quotients.extend(matches!(a, Atom::Div(..)).then(|| a.clone())));
-        quotients.into_iter().find_map(|made| {
-            let Atom::Div(x, n) = &made else { return None };
-            let (c, rest) = equation.linear_in(&made).filter(|(c, _)| c.abs() == 1)?;
+        quotients.into_iter().find_map(|quotient| {
+            let Atom::Div(x, n) = &quotient else { return None };
+            let (c, rest) = equation.linear_in(&quotient).filter(|(c, _)| c.abs() == 1)?;
             if n.as_constant().is_some() || !is_positive(n, &inside) {
                 return None;
             }
             let whole = if c > 0 { rest.neg() } else { rest };
             let part = x.sub(&n.mul(&whole));
             let mut next = of.clone();
-            next.substitute(&made, &whole);
+            next.substitute(&quotient, &whole);
             next.substitute(&Atom::Mod(x.clone(), n.clone()), &part);
             next.bounds.extend([n.sub(&part).add_constant(-1), part]);
             Some(next)

@@ -38,24 +38,24 @@ fn no_two_cases_hold_at_once() {
     for (seed, mut draw) in cases(500, 1) {
         let depth = draw.below(4);
         let p = RandomPred::draw(&mut draw, &[I, J, N, M], depth);
-        let (Some(made), Some(known)) = (p.pred(&mut CoverageTable::default()), RandomFacts::draw(&mut draw)) else {
+        let (Some(pred), Some(known)) = (p.pred(&mut CoverageTable::default()), RandomFacts::draw(&mut draw)) else {
             continue;
         };
-        let found = disjoint(&made, &known.context);
+        let found = disjoint(&pred, &known.context);
         note_uncounted(&mut reached, found.as_ref().err().copied());
         let Ok(found) = found else { continue };
         reached.count("no case", found.is_empty());
         reached.count("one case", found.len() == 1);
         reached.count("some cases", found.len() > 1);
         let mut eliminated = false;
-        note_existentials(&made, &mut eliminated);
+        note_existentials(&pred, &mut eliminated);
         reached.count("an existential is eliminated", eliminated);
         for at in TestPoint::all().filter(|at| known.pred.holds(at)) {
             let holds = |c: &&Conjunction| {
                 c.bounds.iter().all(|p| poly_value(p, &at) >= 0) && c.equations.iter().all(|p| poly_value(p, &at) == 0)
             };
             let (here, wanted) = (found.iter().filter(holds).count(), usize::from(p.holds(&at)));
-            assert_eq!(here, wanted, "seed {seed}: {p:?} is {made}, knowing {:?}: {found:#?} at {at:?}", known.pred);
+            assert_eq!(here, wanted, "seed {seed}: {p:?} is {pred}, knowing {:?}: {found:#?} at {at:?}", known.pred);
         }
     }
     reached.print_and_check("disjoint cases");
@@ -89,13 +89,13 @@ fn counts() {
         ];
         let ones = draw.one_in(2);
         let of = if ones { RandomExpr::Constant(1) } else { RandomExpr::draw(&mut draw, &[I, J, N, M]) };
-        let (Some(made), Some(known)) = (p.pred(&mut CoverageTable::default()), RandomFacts::draw(&mut draw)) else {
+        let (Some(pred), Some(known)) = (p.pred(&mut CoverageTable::default()), RandomFacts::draw(&mut draw)) else {
             continue;
         };
         let indices: Vec<Index> = [I, J].into_iter().zip(&extents).map(|(i, n)| index(i, n.poly())).collect();
         let found = match ones {
-            true => count(&indices, &made, &known.context),
-            false => sum(&indices, &made, &of.poly().into(), &known.context),
+            true => count(&indices, &pred, &known.context),
+            false => sum(&indices, &pred, &of.poly().into(), &known.context),
         };
         note_uncounted(&mut reached, found.as_ref().err().copied());
         let Ok(found) = found else { continue };
@@ -110,7 +110,7 @@ fn counts() {
                 let inside = (0..extents[1].value(&at)).map(|j| at.with(J, j)).filter(|at| p.holds(at));
                 wanted += inside.map(|at| of.value(&at)).sum::<i64>();
             }
-            let shown = || format!("seed {seed}: {of:?} over {indices:?}, {p:?}: {made}, knowing {:?}", known.pred);
+            let shown = || format!("seed {seed}: {of:?} over {indices:?}, {p:?}: {pred}, knowing {:?}", known.pred);
             assert_eq!(formula_value(&found, &at), wanted, "{found} at {at:?}, {}", shown());
         }
     }
@@ -185,7 +185,7 @@ fn formulas() {
         // Each result with its expected value, and whether it is exact only where the facts hold.
         type Says<'s> = Box<dyn Fn(&TestPoint) -> i64 + 's>;
         let (of_a, of_b) = (|at: &TestPoint| a.value(at), |at: &TestPoint| b.value(at));
-        let made: [(&'static str, Formula, bool, Says<'_>); 9] = [
+        let results: [(&'static str, Formula, bool, Says<'_>); 9] = [
             ("of", f.clone(), false, Box::new(of_a)),
             ("add", f.add(&g), false, Box::new(|at| of_a(at) + of_b(at))),
             ("times", f.mul_ratio(&put.clone().into()), false, Box::new(|at| of_a(at) * by.value(at))),
@@ -201,16 +201,16 @@ fn formulas() {
             ("simplify", f.simplify(context), true, Box::new(of_a)),
             ("cases", f.to_cases(context), true, Box::new(of_a)),
         ];
-        for (what, made, only_known, says) in &made {
-            if too_large(made) {
+        for (what, result, only_known, says) in &results {
+            if too_large(result) {
                 reached.count("an operation overflows", true);
                 continue;
             }
             reached.count(what, true);
             for at in points.iter().filter(|at| !only_known || known.pred.holds(at)) {
                 let shown = || format!("seed {seed}: {what} of {f}, by {put}, knowing {:?}", known.pred);
-                assert_eq!(formula_value(made, at), says(at), "{made} at {at:?}, {}", shown());
-                let evaluated = made.eval(&mut |a| at.atom(a));
+                assert_eq!(formula_value(result, at), says(at), "{result} at {at:?}, {}", shown());
+                let evaluated = result.eval(&mut |a| at.atom(a));
                 reached.count("eval", evaluated.is_some());
                 assert!(evaluated.is_none_or(|v| v == says(at).into()), "eval, {}", shown());
             }

@@ -311,7 +311,7 @@ impl Summation<'_> {
     fn eliminate_atom(
         &mut self,
         system: &PendingSum,
-        made: &Atom,
+        compound: &Atom,
         why: UncountedReason,
     ) -> Result<(), UncountedReason> {
         let mut next = system.clone();
@@ -319,9 +319,10 @@ impl Summation<'_> {
             next.substitute(&atom, &by);
             return self.sum_system(next);
         }
-        for (k, p) in system.conditions.equations.iter().enumerate().filter(|(_, p)| p.mentions(made)) {
-            let told = system.vars.iter().find_map(|var| Some((var, p.linear_in(var).filter(|(c, _)| c.abs() == 1)?)));
-            if let Some((var, (c, rest))) = told {
+        for (k, p) in system.conditions.equations.iter().enumerate().filter(|(_, p)| p.mentions(compound)) {
+            let solution =
+                system.vars.iter().find_map(|var| Some((var, p.linear_in(var).filter(|(c, _)| c.abs() == 1)?)));
+            if let Some((var, (c, rest))) = solution {
                 next.conditions.equations.remove(k);
                 next.vars.retain(|v| v != var);
                 let by = if c > 0 { rest.neg() } else { rest };
@@ -330,7 +331,7 @@ impl Summation<'_> {
             }
         }
         let (of, mut kept): (Vec<Poly>, Vec<Poly>) =
-            next.conditions.bounds.iter().cloned().partition(|p| p.mentions(made));
+            next.conditions.bounds.iter().cloned().partition(|p| p.mentions(compound));
         let mut inside = self.known.clone();
         kept.iter().for_each(|p| inside.assume(&Pred::nonneg(p)));
         let count = of.len();
@@ -344,13 +345,13 @@ impl Summation<'_> {
     }
 
     /// Splits by a compound atom that mentions variables.
-    fn split_by_atom(&mut self, system: &PendingSum, made: &Atom) -> Result<(), UncountedReason> {
-        match AtomSplit::for_atom(made, &system.vars) {
-            Err(why) => self.eliminate_atom(system, made, why),
+    fn split_by_atom(&mut self, system: &PendingSum, compound: &Atom) -> Result<(), UncountedReason> {
+        match AtomSplit::for_atom(compound, &system.vars) {
+            Err(why) => self.eliminate_atom(system, compound, why),
             Ok(AtomSplit::Remainders(var, c)) => self.split_by_remainders(system, &var, c),
             Ok(AtomSplit::Cases(cases)) => cases.into_iter().try_for_each(|(is, bound)| {
                 let mut next = system.clone();
-                next.substitute(made, &is);
+                next.substitute(compound, &is);
                 next.conditions.bounds.push(bound);
                 self.sum_system(next)
             }),

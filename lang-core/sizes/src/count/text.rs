@@ -76,10 +76,10 @@ fn math_condition(names: &DisplayNames, p: &Pred) -> String {
     {
         return items.iter().map(|p| math_condition(names, p)).collect::<Vec<_>>().join(" || ");
     }
-    let (mut told, mut parts): (Vec<&Pred>, Vec<String>) = (Vec::new(), Vec::new());
+    let (mut described, mut parts): (Vec<&Pred>, Vec<String>) = (Vec::new(), Vec::new());
     let all = p.conjuncts();
     for one in all.iter() {
-        if told.contains(&one) {
+        if described.contains(&one) {
             continue;
         }
         let subject = names.subject(one);
@@ -87,7 +87,7 @@ fn math_condition(names: &DisplayNames, p: &Pred) -> String {
         let together = Pred::all(same.clone().cloned());
         match names.constructor_text(&together).filter(|_| subject.is_some()) {
             Some(words) => {
-                told.extend(same);
+                described.extend(same);
                 parts.push(words);
             }
             None if matches!(one, Pred::Or(_)) && all.len() > 1 => {

@@ -453,8 +453,8 @@ impl Pred {
 fn shadow(index: &Index, bounds: &[Pred]) -> Option<Pred> {
     let range = [index.value(), index.extent.add_constant(-1).sub(&index.value())];
     let (mut lower, mut upper) = (Vec::new(), Vec::new());
-    let given = bounds.iter().map(|p| if let Pred::Ge(p) = p { Some(p) } else { None });
-    for p in given.chain(range.iter().map(Some)) {
+    let bound_polys = bounds.iter().map(|p| if let Pred::Ge(p) = p { Some(p) } else { None });
+    for p in bound_polys.chain(range.iter().map(Some)) {
         let (c, rest) = p?.linear_in(&index.atom())?;
         if c > 0 { &mut lower } else { &mut upper }.push((c, rest));
     }

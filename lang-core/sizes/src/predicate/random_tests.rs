@@ -10,10 +10,10 @@ const ALL_VARS: [VarNumber; 4] = [I, J, N, M];
 /// Fails if the predicate differs from `says` at one of the points. An overflowed predicate, such
 /// as one with a division by the constant 0, is skipped.
 #[track_caller]
-fn assert_equivalent(made: &Pred, points: &[TestPoint], says: impl Fn(&TestPoint) -> bool, from: &dyn Fn() -> String) {
-    let points = if made.has_overflowed() { &[] } else { points };
+fn assert_equivalent(pred: &Pred, points: &[TestPoint], says: impl Fn(&TestPoint) -> bool, from: &dyn Fn() -> String) {
+    let points = if pred.has_overflowed() { &[] } else { points };
     for at in points {
-        assert_eq!(holds(made, &mut at.clone()), says(at), "{made} at {at:?}, {}", from());
+        assert_eq!(holds(pred, &mut at.clone()), says(at), "{pred} at {at:?}, {}", from());
     }
 }
 
@@ -30,7 +30,7 @@ fn polynomials() {
         let by = draw.choose(&[value(var), value(var).scale(2), value(I).mul(&value(var)), q.clone()]);
         let (quotient, rest) = p.divide_by_term(&by);
         let linear = p.linear_in(&atom(var));
-        let made: [(&str, Poly); 13] = [
+        let results: [(&str, Poly); 13] = [
             ("add", p.add(&q)),
             ("sub", p.sub(&q)),
             ("mul", p.mul(&q)),
@@ -60,7 +60,7 @@ fn polynomials() {
             let (x, y) = (a.value(at), b.value(at));
             let shown = |what: &str| format!("seed {seed}: {what} of {p} and {q} at {at:?}");
             let by_zero = |p: &Poly| p.eval(&mut |a| at.atom(a)).is_none();
-            for (what, made) in &made {
+            for (what, result) in &results {
                 let wanted = match *what {
                     "add" => x + y,
                     "sub" => x - y,
@@ -77,7 +77,7 @@ fn polynomials() {
                     "rem" => (0..y.abs()).map(|r| r * y.signum()).find(|r| (x - r) % y == 0).unwrap(),
                     _ => x,
                 };
-                assert_eq!(poly_value(made, at), wanted, "{}", shown(what));
+                assert_eq!(poly_value(result, at), wanted, "{}", shown(what));
             }
             if !put.has_overflowed() {
                 assert_eq!(poly_value(&put, at), a.value(&at.with(var, y)), "{}", shown("substitute"));
@@ -106,30 +106,30 @@ fn predicates() {
     for (seed, mut draw) in cases(800, 1) {
         let depth = draw.below(4);
         let [p, q] = [(); 2].map(|()| RandomPred::draw(&mut draw, &ALL_VARS, depth));
-        let (Some(made), Some(other)) = (p.pred(&mut reached), q.pred(&mut reached)) else {
+        let (Some(pred), Some(other)) = (p.pred(&mut reached), q.pred(&mut reached)) else {
             reached.count("a polynomial overflows", true);
             continue;
         };
-        let from = || format!("seed {seed}: {p:?} is {made}; {q:?} is {other}");
-        assert_equivalent(&made, &points, |at| p.holds(at), &from);
-        assert_equivalent(&made.negated(), &points, |at| !p.holds(at), &from);
-        assert_equivalent(&made.negated().negated(), &points, |at| p.holds(at), &from);
-        assert_equivalent(&made.and(&other), &points, |at| p.holds(at) && q.holds(at), &from);
+        let from = || format!("seed {seed}: {p:?} is {pred}; {q:?} is {other}");
+        assert_equivalent(&pred, &points, |at| p.holds(at), &from);
+        assert_equivalent(&pred.negated(), &points, |at| !p.holds(at), &from);
+        assert_equivalent(&pred.negated().negated(), &points, |at| p.holds(at), &from);
+        assert_equivalent(&pred.and(&other), &points, |at| p.holds(at) && q.holds(at), &from);
         assert_equivalent(
-            &Pred::all([other.clone(), made.negated()]),
+            &Pred::all([other.clone(), pred.negated()]),
             &points,
             |at| !p.holds(at) && q.holds(at),
             &from,
         );
         assert_equivalent(
-            &Pred::any_of([made.clone(), other.clone()]),
+            &Pred::any_of([pred.clone(), other.clone()]),
             &points,
             |at| p.holds(at) || q.holds(at),
             &from,
         );
-        assert_equivalent(&made.map(&Poly::clone), &points, |at| p.holds(at), &from);
+        assert_equivalent(&pred.map(&Poly::clone), &points, |at| p.holds(at), &from);
         for at in &points {
-            assert_eq!(made.conjuncts().iter().all(|c| holds(c, &mut at.clone())), p.holds(at), "{}", from());
+            assert_eq!(pred.conjuncts().iter().all(|c| holds(c, &mut at.clone())), p.holds(at), "{}", from());
         }
 
         // An index whose range the box contains completely.
@@ -137,7 +137,7 @@ fn predicates() {
         let own = index(var, value(extent));
         let found = |at: &TestPoint| (0..at.var(extent)).any(|v| p.holds(&at.with(var, v)));
         for (some, what) in
-            [(exists(&own, &made, &mut reached), "exists"), (raw_exists(&own, &made, &mut reached), "some")]
+            [(exists(&own, &pred, &mut reached), "exists"), (raw_exists(&own, &pred, &mut reached), "some")]
         {
             assert!(!some.mentions(&atom(var)), "{what}: {some}, {}", from());
             assert_equivalent(&some, &points, found, &|| format!("{what}, {}", from()));
@@ -145,26 +145,26 @@ fn predicates() {
         }
 
         let by = RandomExpr::draw(&mut draw, &ALL_VARS);
-        let put = made.substitute(&|a| (*a == atom(var)).then(|| by.poly()));
+        let put = pred.substitute(&|a| (*a == atom(var)).then(|| by.poly()));
         if !put.has_overflowed() {
             assert_equivalent(&put, &points, |at| p.holds(&at.with(var, by.value(at))), &|| {
                 format!("{by:?}, {}", from())
             });
         }
-        if let Some(solution) = made.solve_for(&atom(var)) {
+        if let Some(solution) = pred.solve_for(&atom(var)) {
             reached.count("solution", true);
             assert!(!solution.mentions(&atom(var)), "{}", from());
             for at in points.iter().filter(|at| p.holds(at)) {
                 assert_eq!(poly_value(&solution, at), at.var(var), "{solution} at {at:?}, {}", from());
             }
         }
-        if !made.mentions(&atom(var)) {
+        if !pred.mentions(&atom(var)) {
             reached.count("mentions: not", true);
-            assert_equivalent(&made, &points, |at| p.holds(&at.with(var, 5)), &from);
+            assert_equivalent(&pred, &points, |at| p.holds(&at.with(var, 5)), &from);
         }
-        check_data_operations(&p, &made, &points, &mut reached, &from);
-        reached.count("is_true", made.is_true());
-        reached.count("is_false", made.is_false());
+        check_data_operations(&p, &pred, &points, &mut reached, &from);
+        reached.count("is_true", pred.is_true());
+        reached.count("is_false", pred.is_false());
     }
     reached.print_and_check("predicates");
 }
@@ -172,22 +172,22 @@ fn predicates() {
 /// Checks the operations that concern data.
 fn check_data_operations(
     p: &RandomPred,
-    made: &Pred,
+    pred: &Pred,
     points: &[TestPoint],
     reached: &mut CoverageTable,
     from: &dyn Fn() -> String,
 ) {
     let worlds: Vec<TestPoint> = points.iter().flat_map(|at| (0..3).map(|world| at.in_world(world))).collect();
-    let known = made.data_independent_part();
+    let known = pred.data_independent_part();
     reached.count("known", true);
-    reached.count("known: leaves something out", known != *made && !known.is_true());
+    reached.count("known: leaves something out", known != *pred && !known.is_true());
     assert!(!known.depends_on_data(), "{known}, {}", from());
     for at in worlds.iter().filter(|at| p.holds(at) && !known.has_overflowed()) {
         assert!(holds(&known, &mut at.clone()), "known: {known} at {at:?}, {}", from());
     }
-    reached.count("is_opaque", made.depends_on_data());
-    if !made.depends_on_data() {
-        assert_equivalent(made, &worlds, |at| p.holds(&at.in_world(0)), from);
+    reached.count("is_opaque", pred.depends_on_data());
+    if !pred.depends_on_data() {
+        assert_equivalent(pred, &worlds, |at| p.holds(&at.in_world(0)), from);
         assert_equivalent(&known, points, |at| p.holds(at), from);
     }
     let asks = |p: &Pred| {
@@ -195,10 +195,10 @@ fn check_data_operations(
         p.visit(&mut |_| {}, &mut |_| found = true);
         found
     };
-    let told = made.replace_opaque(&|x| x.is_array.then(|| even(&x.indices[0])));
-    reached.count("replace_opaque", told != *made);
-    reached.count("replace_opaque: all of them", asks(made) && !asks(&told));
-    assert_equivalent(&told, points, |at| p.holds(&at.in_world(EVEN_WORLD)), &|| format!("told, {}", from()));
+    let replaced = pred.replace_opaque(&|x| x.is_array.then(|| even(&x.indices[0])));
+    reached.count("replace_opaque", replaced != *pred);
+    reached.count("replace_opaque: all of them", asks(pred) && !asks(&replaced));
+    assert_equivalent(&replaced, points, |at| p.holds(&at.in_world(EVEN_WORLD)), &|| format!("told, {}", from()));
 }
 
 /// Contexts of random predicates, with or without the ranges of indices: checks their answers about
@@ -209,7 +209,7 @@ fn contexts() {
     for (seed, mut draw) in cases(800, 1) {
         let depth = draw.below(3);
         let [k, p] = [(); 2].map(|()| RandomPred::draw(&mut draw, &ALL_VARS, depth));
-        let (Some(known), Some(made)) = (k.pred(&mut reached), p.pred(&mut reached)) else {
+        let (Some(known), Some(pred)) = (k.pred(&mut reached), p.pred(&mut reached)) else {
             reached.count("a polynomial overflows", true);
             continue;
         };
@@ -229,14 +229,14 @@ fn contexts() {
         let around: Vec<TestPoint> = TestPoint::all().filter(|at| range(&at)).collect();
         context.assume(&known);
         let inside: Vec<TestPoint> = around.iter().filter(|at| k.holds(at)).cloned().collect();
-        let from = || format!("seed {seed}, entered {entered}, boxed {boxed}: {p:?} is {made}, knowing {k:?}: {known}");
+        let from = || format!("seed {seed}, entered {entered}, boxed {boxed}: {p:?} is {pred}, knowing {k:?}: {known}");
 
         let contradictory = context.is_contradictory();
         assert!(!contradictory || inside.is_empty(), "contradictory, {}", from());
         reached.count("contradictory", contradictory);
         reached.count("holds nowhere in the box", boxed && inside.is_empty());
         reached.count("holds nowhere in the box: told", boxed && contradictory);
-        check_answers(&context, &made, &inside, &|at| p.holds(at), boxed, &mut reached, &from);
+        check_answers(&context, &pred, &inside, &|at| p.holds(at), boxed, &mut reached, &from);
 
         // Tight bounds.
         let form = RandomExpr::draw(&mut draw, &ALL_VARS);
@@ -252,8 +252,8 @@ fn contexts() {
         // The assumption is released.
         context.release(outside.1);
         reached.count("release", true);
-        check_answers(&context, &made, &around, &|at| p.holds(at), boxed, &mut CoverageTable::default(), &from);
-        check_answers(&outside.0, &made, &around, &|at| p.holds(at), boxed, &mut reached, &from);
+        check_answers(&context, &pred, &around, &|at| p.holds(at), boxed, &mut CoverageTable::default(), &from);
+        check_answers(&outside.0, &pred, &around, &|at| p.holds(at), boxed, &mut reached, &from);
     }
     reached.print_and_check("contexts");
 }
@@ -262,7 +262,7 @@ fn contexts() {
 /// hold.
 fn check_answers(
     context: &FactContext,
-    made: &Pred,
+    pred: &Pred,
     inside: &[TestPoint],
     says: &dyn Fn(&TestPoint) -> bool,
     boxed: bool,
@@ -270,22 +270,22 @@ fn check_answers(
     from: &dyn Fn() -> String,
 ) {
     let (always, never) = (inside.iter().all(says), !inside.iter().any(says));
-    let (implied, refuted) = (context.implies(made), context.refutes(made));
+    let (implied, refuted) = (context.implies(pred), context.refutes(pred));
     assert!(!implied || always, "implied, {}", from());
     assert!(!refuted || never, "refuted, {}", from());
     // If the predicate depends on data, a fact in one world need not hold in all, so completeness
     // is not measured.
-    let told = boxed && !made.depends_on_data();
+    let is_measured = boxed && !pred.depends_on_data();
     reached.count("implies", implied);
-    reached.count("so everywhere in the box", told && always);
-    reached.count("so everywhere in the box: implied", told && implied);
+    reached.count("so everywhere in the box", is_measured && always);
+    reached.count("so everywhere in the box: implied", is_measured && implied);
     reached.count("refutes", refuted);
-    reached.count("so nowhere in the box", told && never);
-    reached.count("so nowhere in the box: refuted", told && refuted);
-    let simple = context.simplify(made);
+    reached.count("so nowhere in the box", is_measured && never);
+    reached.count("so nowhere in the box: refuted", is_measured && refuted);
+    let simple = context.simplify(pred);
     assert_equivalent(&simple, inside, says, &|| format!("simplify, {}", from()));
     let constant = |p: &Pred| p.is_true() || p.is_false();
     reached.count("simplify", true);
-    reached.count("simplify: to a constant", constant(&simple) && !constant(made));
-    reached.count("simplify: to less", simple.size() < made.size() && !constant(&simple));
+    reached.count("simplify: to a constant", constant(&simple) && !constant(pred));
+    reached.count("simplify: to less", simple.size() < pred.size() && !constant(&simple));
 }

@@ -108,8 +108,8 @@ impl<'a> Printer<'a> {
             }
             Expr::Proj(base, index, _) => {
                 // `1.0` would read as a number, and so would the end of `|R|.0`.
-                let apart = matches!(tree.exprs[*base].kind, Expr::Int(_) | Expr::Card(_));
-                let gap = if apart { self.space() } else { self.nil() };
+                let needs_space = matches!(tree.exprs[*base].kind, Expr::Int(_) | Expr::Card(_));
+                let gap = if needs_space { self.space() } else { self.nil() };
                 let base = self.operand(*base, OperandStrength::Postfix, false);
                 let dot = self.sym(Sym::Dot);
                 let index = self.int(u64::from(*index));

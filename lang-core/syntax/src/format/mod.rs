@@ -108,7 +108,7 @@ pub fn format_item(tree: &Tree, text: &str) -> Option<String> {
     if laid_out == text.trim_end() && split(&laid_out).len() == 1 {
         return Some(laid_out);
     }
-    let again = lex(&laid_out);
+    let relexed = lex(&laid_out);
     let parsed = parse_item(&laid_out);
     // The comparison ignores order, because a comment on the item's first line may move above its
     // documentation.
@@ -118,7 +118,7 @@ pub fn format_item(tree: &Tree, text: &str) -> Option<String> {
         all
     };
     let same = !parsed.diagnostics.iter().any(Diagnostic::is_error)
-        && comments(text, &lexed) == comments(&laid_out, &again)
+        && comments(text, &lexed) == comments(&laid_out, &relexed)
         && same_tree(tree, &parsed.tree)
         // No line of the result may begin another item.
         && split(&laid_out).len() == 1;
@@ -157,12 +157,12 @@ fn layout_item(tree: &Tree, text: &str, lexed: &LexedText) -> Option<String> {
     let (other, docs) = above.split_at(above.len() - above.iter().rev().take_while(|c| c.is_doc).count());
     let mut out = comment_block(text, other, docs.first().map_or(first, |c| c.span.start));
     // A blank line keeps a `--|` comment that was not documentation from becoming it.
-    let apart = written.leading_comments.iter().any(|comment| comment.starts_with("--|"));
+    let needs_blank_line = written.leading_comments.iter().any(|comment| comment.starts_with("--|"));
     for comment in written.leading_comments {
         out.push_str(comment);
         out.push('\n');
     }
-    if apart {
+    if needs_blank_line {
         out.push('\n');
     }
     out.push_str(&comment_block(text, docs, first));

@@ -165,14 +165,14 @@ fn let_chain(
             Some(TokenClass::Sym(Sym::Comma | Sym::Semi) | TokenClass::Keyword(Word::Then | Word::Else))
         )
     });
-    let told = expr.then_ignore(lookahead(ExpectedSet::OPERATOR, ends)).recover_with(via_parser(skip_result.map_with(
-        |(start, end), e| {
+    let recovering_result = expr.then_ignore(lookahead(ExpectedSet::OPERATOR, ends)).recover_with(via_parser(
+        skip_result.map_with(|(start, end), e| {
             let span = e.state().span(start, end);
             alloc_error(e.state(), span)
-        },
-    )));
+        }),
+    ));
     let ended = choice((keyword(Word::In), chain_word(Word::In)));
-    let body = choice((ended.ignore_then(told), missing_in().ignore_then(result)));
+    let body = choice((ended.ignore_then(recovering_result), missing_in().ignore_then(result)));
     binds.then(body).map_with(|(binds, body), e| alloc_expr(Expr::Let(binds, body), e))
 }
 

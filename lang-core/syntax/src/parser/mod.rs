@@ -189,7 +189,7 @@ fn parse(text: &str, goal: ParseGoal) -> (ParsedItem, bool) {
     let broken = balanced.diagnostics.iter().map(|d| d.span.start).min();
     // An unterminated string swallows the closing brackets on its line.
     let cut = open_at_end && diagnostics.iter().any(|d| d.code == Code::E0005);
-    let mut told = if cut { Vec::new() } else { balanced.diagnostics.clone() };
+    let mut syntax_errors = if cut { Vec::new() } else { balanced.diagnostics.clone() };
     let mut builder = TreeBuilder::new(balanced);
     // In an incomplete text, every error is at its end.
     let mut incomplete = diagnostics.is_empty() && (broken.is_none() || open_at_end);
@@ -230,9 +230,9 @@ fn parse(text: &str, goal: ParseGoal) -> (ParsedItem, bool) {
         // the error hides the opening one.
         if let Some(first) = errors.iter().map(|d| d.span.start).min() {
             let closes = |d: &Diagnostic| text.get(d.span.range()).is_some_and(|t| [")", "]", "}"].contains(&t));
-            told.retain(|d| d.span.start < first || !closes(d) || !d.related.is_empty());
+            syntax_errors.retain(|d| d.span.start < first || !closes(d) || !d.related.is_empty());
         }
-        told.extend(errors);
+        syntax_errors.extend(errors);
     }
     if let Some(span) = builder.too_deep() {
         let message = format!("the nesting exceeds {MAX_DEPTH} levels");
@@ -242,14 +242,14 @@ fn parse(text: &str, goal: ParseGoal) -> (ParsedItem, bool) {
     } else {
         builder.finish(&mut tree);
         // In an unclosed bracket, a size and a type run together: `[n + 1f64`.
-        let open = told.iter().filter(|d| d.code == Code::E0002).map(|d| d.span.start).min();
+        let open = syntax_errors.iter().filter(|d| d.code == Code::E0002).map(|d| d.span.start).min();
         diagnostics.retain(|d| d.code != Code::E0004 || open.is_none_or(|at| d.span.start < at));
         // After a syntax error the grouping may differ from the intended one, so repeated names may
         // belong to different lists.
-        if told.is_empty() {
+        if syntax_errors.is_empty() {
             diagnostics.extend(duplicates::duplicates(&tree));
         }
-        diagnostics.extend(told);
+        diagnostics.extend(syntax_errors);
         diagnostics.extend(indent);
     }
     diagnostics.sort_by_key(|d| d.span);
@@ -260,8 +260,8 @@ fn parse(text: &str, goal: ParseGoal) -> (ParsedItem, bool) {
 /// another syntax error, because the parameter list may have ended too early.
 fn dedup_untyped(errors: &mut Vec<Diagnostic>, tokens: &[SpannedToken]) {
     let body = tokens.iter().find(|t| t.token == Token::Sym(Sym::Assign)).map_or(u32::MAX, |t| t.span.start);
-    let mut told = errors.iter().any(|d| d.code == Code::E0001 && d.span.start <= body);
-    errors.retain(|d| d.code != Code::E0011 || !std::mem::replace(&mut told, true));
+    let mut is_reported = errors.iter().any(|d| d.code == Code::E0001 && d.span.start <= body);
+    errors.retain(|d| d.code != Code::E0011 || !std::mem::replace(&mut is_reported, true));
 }
 
 /// Returns the names that `def fx: f64)` may declare, where a missing bracket joins the name to a

@@ -1,5 +1,5 @@
-//! **Robustness tests.** No text makes the lexer, the splitter or the parser panic, and their
-//! results satisfy the invariants.
+//! **Robustness tests.** No text makes the lexer, the splitter or the parser panic. Their results
+//! satisfy invariants: spans lie in the text, every token is in an item, errors have diagnostics.
 
 use proptest::prelude::*;
 
@@ -36,6 +36,7 @@ fn check_invariants(text: &str) {
         check_tree(text, &parsed.tree);
         check_diagnostics(text, &parsed.diagnostics);
         let broken = parsed.tree.exprs.iter().any(|(_, n)| n.kind == Expr::Error) || parsed.tree.item == Item::Error;
+        // The body of a signature is an error node without a diagnostic.
         let body = matches!(&parsed.tree.item, Item::Def(_));
         assert!(!broken || body || !parsed.diagnostics.is_empty(), "an error node without a diagnostic");
     }

@@ -124,8 +124,8 @@ impl TypeChecker<'_> {
             Callee::Builtin(builtin, instance) => (self.env.builtin_signature(*builtin)?, instance),
             Callee::Ctor(..) | Callee::Value(_) => return None,
         };
-        let told = args.iter().any(|arg| self.nodes[*arg].kind == Typed::Error);
-        if told || !instance.sizes.iter().any(is_decreasing) {
+        let has_error_arg = args.iter().any(|arg| self.nodes[*arg].kind == Typed::Error);
+        if has_error_arg || !instance.sizes.iter().any(is_decreasing) {
             return None;
         }
         let args = args.clone();

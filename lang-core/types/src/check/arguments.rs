@@ -105,17 +105,19 @@ impl<'a> TypeChecker<'a> {
         }
         self.settle_deferred(false);
         let mut nodes: Vec<TypedId> = nodes.into_iter().flatten().collect();
-        let mut given = nodes.clone();
+        let mut original_nodes = nodes.clone();
         for (k, node, _) in &unfit {
-            given.get_mut(*k).into_iter().for_each(|slot| *slot = *node);
+            original_nodes.get_mut(*k).into_iter().for_each(|slot| *slot = *node);
         }
         let mut swapped = signature.filter(|_| !unfit.is_empty()).and_then(|(signature, _)| {
-            let pair = self.find_swap(signature, &given)?;
+            let pair = self.find_swap(signature, &original_nodes)?;
             Some((pair, Self::swap_help(signature, pair)))
         });
         let pair = swapped.as_ref().map(|(pair, _)| *pair);
         let mut relative = match signature {
-            Some((_, Some(callee))) if pair.is_none() && !unfit.is_empty() => self.find_rank_variant(callee, &given),
+            Some((_, Some(callee))) if pair.is_none() && !unfit.is_empty() => {
+                self.find_rank_variant(callee, &original_nodes)
+            }
             _ => None,
         };
         for (k, node, m) in unfit {

@@ -197,11 +197,11 @@ impl<'a> TypeChecker<'a> {
                         if let (Some(habit), [ArgSource::Expr(arg)]) =
                             (foreign_calls::find_foreign_call(foreign_calls::FOREIGN_METHODS, f.name()), args)
                         {
-                            let given = SourceArgument {
+                            let argument = SourceArgument {
                                 span: self.expr_span(*arg),
                                 is_plain: foreign_calls::is_plain(self.tree, *arg),
                             };
-                            d.fixes = habit.fixes(span, &[given]);
+                            d.fixes = habit.fixes(span, &[argument]);
                         }
                     }
                     if let Some(help) = arity_help(f.name(), nodes.len()) {
@@ -289,7 +289,7 @@ impl<'a> TypeChecker<'a> {
         let size_of =
             |k: usize| signature.sizes.iter().position(|s| matches!(s.source, SizeSource::Param(p) if p as usize == k));
         // Checks that a size passed by value equals the size that the other arguments determine.
-        let mut given = Vec::new();
+        let mut size_constraints = Vec::new();
         let mut nodes = self.check_arguments(
             args,
             Some((signature, global)),
@@ -302,27 +302,30 @@ impl<'a> TypeChecker<'a> {
                     let at = args.get(k).map_or(span, |a| this.arg_span(*a));
                     match this.metas.unify_size(meta, value, &mut goals) {
                         Ok(()) => {}
-                        Err(super::super::unify::Mismatch::Size(solved, given)) => this.report(
+                        Err(super::super::unify::Mismatch::Size(solved, passed_size)) => this.report(
                             Diagnostic::new(
                                 Code::E0300,
                                 at,
-                                format!("the argument is `{}`, but the other arguments require `{}`", given, solved),
+                                format!(
+                                    "the argument is `{}`, but the other arguments require `{}`",
+                                    passed_size, solved
+                                ),
                             )
                             .label(format!("for {}", what(k)))
-                            .size_names(names_in_sizes([&given, &solved])),
+                            .size_names(names_in_sizes([&passed_size, &solved])),
                         ),
                         Err(_) => {}
                     }
                     for (found, wanted) in goals {
                         // The solved size and the passed value must agree at run time.
-                        given.push((wanted, SizeConstraint::Equal(found), what(k)));
+                        size_constraints.push((wanted, SizeConstraint::Equal(found), what(k)));
                     }
                 }
             },
         );
         if let Some(last) = nodes.last_mut() {
-            given.extend(inst.extent_constraints(signature, name));
-            *last = self.wrap_in_size_checks(*last, given, Code::E0300);
+            size_constraints.extend(inst.extent_constraints(signature, name));
+            *last = self.wrap_in_size_checks(*last, size_constraints, Code::E0300);
         }
         // Opens the extents that only the result determines.
         let mut opens = Vec::new();
@@ -479,7 +482,7 @@ impl<'a> TypeChecker<'a> {
                         span,
                         format!(
                             "this relation expects {}, {}",
-                            lang_base::counted(dims.len(), "index", "indices"),
+                            lang_base::count_with_noun(dims.len(), "index", "indices"),
                             found_count(args.len())
                         ),
                     );
@@ -549,8 +552,8 @@ impl<'a> TypeChecker<'a> {
 }
 
 /// Returns help for a scalar function that is applied to this number of arguments.
-fn arity_help(name: &str, given: usize) -> Option<String> {
-    match (name, given) {
+fn arity_help(name: &str, arg_count: usize) -> Option<String> {
+    match (name, arg_count) {
         ("round" | "floor" | "ceil" | "trunc", 2) => {
             Some("to round to decimal digits, write `round_to(x, 2)`".to_owned())
         }

@@ -87,12 +87,12 @@ impl TypeChecker<'_> {
             }
         }
         // Each extent is reported once.
-        let mut told = Vec::new();
+        let mut reported = Vec::new();
         for (l, span, what) in early {
-            if told.contains(&l) {
+            if reported.contains(&l) {
                 continue;
             }
-            told.push(l);
+            reported.push(l);
             let (name, place) = self.local_info(l).map(|i| (i.name.clone(), i.span)).unwrap_or_default();
             let message = format!("the extent `{name}` is not known yet where {what}");
             let d = Diagnostic::new(Code::E0310, span, message).related(place, "it becomes known here");

@@ -309,8 +309,9 @@ impl TypeChecker<'_> {
             _ => false,
         });
         let own = self.node_span(base);
-        let given = SourceArgument { span: own, is_plain: at(own).is_some_and(|id| foreign_calls::is_plain(tree, id)) };
-        habit.fixes(called.map_or(span, |(_, node)| node.span), &[given])
+        let receiver =
+            SourceArgument { span: own, is_plain: at(own).is_some_and(|id| foreign_calls::is_plain(tree, id)) };
+        habit.fixes(called.map_or(span, |(_, node)| node.span), &[receiver])
     }
 
     fn infer_projection(&mut self, base: TypedId, k: u32, at: Span, span: Span) -> TypedId {
@@ -491,19 +492,20 @@ impl TypeChecker<'_> {
         let scope = self.enter_scope(ScopeKind::Lambda);
         let (mut pats, mut types, mut values) = (Vec::new(), Vec::new(), Vec::new());
         for (k, p) in params.iter().enumerate() {
-            let given = hinted.as_ref().and_then(|f| f.params.get(k)).map(|(_, t)| t.substitute_arguments(&values));
-            let ty = match (p.ty, given) {
-                (Some(t), given) => {
+            let hinted_type =
+                hinted.as_ref().and_then(|f| f.params.get(k)).map(|(_, t)| t.substitute_arguments(&values));
+            let ty = match (p.ty, hinted_type) {
+                (Some(t), expected) => {
                     let written = self.lower_lambda_param(t);
-                    if let Some(given) = given
-                        && let Err(m) = self.unify(&written, &given)
+                    if let Some(expected_type) = expected
+                        && let Err(m) = self.unify(&written, &expected_type)
                     {
                         let at = self.tree.types[t].span;
-                        self.report_mismatch(&m, &written, &given, at, "this parameter");
+                        self.report_mismatch(&m, &written, &expected_type, at, "this parameter");
                     }
                     written
                 }
-                (None, Some(given)) => given,
+                (None, Some(expected_type)) => expected_type,
                 (None, None) => self.metas.fresh_type(TypeClass::Any, self.tree.pats[p.pat].span),
             };
             let ty = self.metas.shallow_resolve(&ty);

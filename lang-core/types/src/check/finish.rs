@@ -86,8 +86,8 @@ impl TypeChecker<'_> {
         self.check_powers();
         self.decide_obligations();
         self.default_branch_extents();
-        let told = self.check_bare_indices();
-        self.check_scope_exits(&told);
+        let reported = self.check_bare_indices();
+        self.check_scope_exits(&reported);
         self.check_coverage();
         self.check_guard_zeros();
         self.zonk_nodes();
@@ -106,9 +106,9 @@ impl TypeChecker<'_> {
         let ok = !self.has_errors() && !self.nodes.iter().any(|(_, n)| n.kind == Typed::Error);
         // Unknown parts were reported here, so dependents must not report them again.
         let doubtful = self.has_errors() || self.has_tainting_error();
-        let told = |t: &Type| erase_unknown(&self.metas.zonk(t), doubtful);
-        let result = told(&result);
-        let exports = exports.into_iter().map(|(name, t)| (name, told(&t))).collect();
+        let exported_type = |t: &Type| erase_unknown(&self.metas.zonk(t), doubtful);
+        let result = exported_type(&result);
+        let exports = exports.into_iter().map(|(name, t)| (name, exported_type(&t))).collect();
         let locals = self
             .locals
             .iter()
@@ -442,9 +442,9 @@ impl TypeChecker<'_> {
     /// Reports bare indices whose extents are unknown on entry of their binder. Returns the locals
     /// inside the binder on which the reported extents depend.
     fn check_bare_indices(&mut self) -> Vec<LocalId> {
-        let mut told = Vec::new();
+        let mut reported = Vec::new();
         if self.has_tainting_error() {
-            return told;
+            return reported;
         }
         for bare in std::mem::take(&mut self.bare_indices) {
             let extent = self.metas.zonk_size(&bare.extent);
@@ -463,7 +463,7 @@ impl TypeChecker<'_> {
                 }
             });
             let Some((l, inside)) = inside.filter(|_| !self.has_extent_conflict(bare.span)) else { continue };
-            told.push(l);
+            reported.push(l);
             let (name, message) = (&bare.name, "is known only inside its loop");
             self.report(
                 Diagnostic::new(
@@ -475,18 +475,18 @@ impl TypeChecker<'_> {
                 .size_names([inside]),
             );
         }
-        told
+        reported
     }
 
     /// Returns whether a diagnostic already reports two extents for the index bound here.
     fn has_extent_conflict(&self, index: Span) -> bool {
-        let mut told = self.diagnostics.iter().filter(|d| d.code == Code::E0304);
-        told.any(|d| d.related.iter().any(|l| l.span == index))
+        let mut conflicts = self.diagnostics.iter().filter(|d| d.code == Code::E0304);
+        conflicts.any(|d| d.related.iter().any(|l| l.span == index))
     }
 
     /// Reports types that leave a scope and mention a local of the scope, except the locals in
-    /// `told`, which have a diagnostic.
-    fn check_scope_exits(&mut self, told: &[LocalId]) {
+    /// `reported`, which have a diagnostic.
+    fn check_scope_exits(&mut self, reported: &[LocalId]) {
         for e in std::mem::take(&mut self.scope_exits) {
             let t = self.metas.zonk(&e.ty);
             let mut inner = None;
@@ -499,7 +499,7 @@ impl TypeChecker<'_> {
                     }
                 });
             });
-            let Some(l) = inner.filter(|l| !told.contains(l)) else { continue };
+            let Some(l) = inner.filter(|l| !reported.contains(l)) else { continue };
             let (name, place) = self.local_info(l).map(|i| (i.name.clone(), i.span)).unwrap_or_default();
             let d = if e.kind == ScopeKind::Binder {
                 self.ragged_array_error(e.span, &t, l)
@@ -599,8 +599,8 @@ impl TypeChecker<'_> {
 
     /// Returns whether the pattern contains a name with a warning that it is not a constructor.
     fn has_misspelt_ctor(&self, pattern: Span) -> bool {
-        let mut told = self.resolved.diagnostics.iter().filter(|d| d.code == Code::W0110);
-        told.any(|d| pattern.to(d.span) == pattern)
+        let mut warnings = self.resolved.diagnostics.iter().filter(|d| d.code == Code::W0110);
+        warnings.any(|d| pattern.to(d.span) == pattern)
     }
 
     // ---- the body ----

@@ -55,8 +55,8 @@ impl TypeChecker<'_> {
             return Some(format!("write its range: `{name} < …`"));
         };
         match self.diagnostics.iter_mut().find(|d| d.code == Code::E0209 && d.span == at) {
-            Some(told) => {
-                told.help = Some(help.into());
+            Some(diagnostic) => {
+                diagnostic.help = Some(help.into());
                 None
             }
             None => Some(help),
@@ -169,7 +169,7 @@ impl TypeChecker<'_> {
                 d
             }
             _ => {
-                let most = lang_base::counted(k, "index", "indices");
+                let most = lang_base::count_with_noun(k, "index", "indices");
                 Diagnostic::new(Code::E0203, at, format!("this has type `{whole}` and takes at most {most}"))
             }
         };

@@ -59,8 +59,8 @@ impl TypeChecker<'_> {
             .find_map(|(_, run)| self.out_of_bounds_at_end(facts, run, index, extent, span));
         // Each range is reported once.
         let Some((place, d)) = d else { return };
-        let told = |d: &Diagnostic| d.code == Code::W0312 && d.related.iter().any(|l| l.span == place);
-        if !facts.is_contradictory() && !self.diagnostics.iter().any(told) {
+        let is_reported = |d: &Diagnostic| d.code == Code::W0312 && d.related.iter().any(|l| l.span == place);
+        if !facts.is_contradictory() && !self.diagnostics.iter().any(is_reported) {
             self.report(d);
         }
     }

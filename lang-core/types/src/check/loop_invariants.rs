@@ -205,11 +205,11 @@ impl TypeChecker<'_> {
         if around.frames.iter().skip(place).any(unchanged) || self.dependence_level(work, around) >= number {
             return None;
         }
-        let Some(EnclosingFrame::Binder { word, indices, has_warning: told }) = around.frames.get_mut(place) else {
+        let Some(EnclosingFrame::Binder { word, indices, has_warning }) = around.frames.get_mut(place) else {
             return None;
         };
         // Each binder has at most one warning.
-        if std::mem::replace(told, true) {
+        if std::mem::replace(has_warning, true) {
             return None;
         }
         let names: Vec<Name> = indices.iter().map(|i| self.local_name(*i)).collect();

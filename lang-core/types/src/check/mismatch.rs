@@ -279,7 +279,7 @@ pub(super) fn types_differ(metas: &MetaTable, a: &Type, b: &Type) -> bool {
 }
 
 fn axis_count(n: usize) -> String {
-    lang_base::counted(n, "axis", "axes")
+    lang_base::count_with_noun(n, "axis", "axes")
 }
 
 /// Returns help for building an array of this rank from one value.

@@ -45,9 +45,9 @@ impl TypeChecker<'_> {
     /// Describes the difference between two function types.
     fn function_mismatch_help(&self, found: &FunType, wanted: &FunType) -> Option<String> {
         let shown = |t: &Type| self.metas.with_defaults(t);
-        let (takes, given) = (found.params.len(), wanted.params.len());
-        if takes != given {
-            return Some(format!("it must accept {}, but takes {takes}", argument_count(given)));
+        let (takes, required_count) = (found.params.len(), wanted.params.len());
+        if takes != required_count {
+            return Some(format!("it must accept {}, but takes {takes}", argument_count(required_count)));
         }
         let mut pairs = found.params.iter().zip(&wanted.params).enumerate();
         if let Some((k, ((name, f), (_, w)))) = pairs.find(|(_, ((_, f), (_, w)))| types_differ(&self.metas, f, w)) {
@@ -202,7 +202,7 @@ impl TypeChecker<'_> {
             Typed::Neg(inner) => matches!(self.nodes[*inner].kind, Typed::Real(x) if x.0.is_nan()),
             _ => false,
         };
-        let mut told = Vec::new();
+        let mut warnings = Vec::new();
         for (pair, op) in operands.windows(2).zip(ops) {
             let [a, b] = pair else { continue };
             let (nan, other) = match (is_nan(a), is_nan(b)) {
@@ -217,9 +217,9 @@ impl TypeChecker<'_> {
             let help = format!(
                 "only NaN differs from itself: `{other} != {other}` tests for NaN, `{other} == {other}` for any other number"
             );
-            told.push(Diagnostic::new(Code::W0220, self.node_span(*nan), message).help(help));
+            warnings.push(Diagnostic::new(Code::W0220, self.node_span(*nan), message).help(help));
         }
-        told.into_iter().for_each(|d| self.report(d));
+        warnings.into_iter().for_each(|d| self.report(d));
     }
 
     /// Builds the diagnostic for rows of different lengths, caused by a local bound inside a

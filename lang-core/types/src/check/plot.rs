@@ -42,7 +42,7 @@ impl TypeChecker<'_> {
         }
         let mut plot = PlotSpec { groups: Vec::new(), options: Vec::new() };
         let mut nodes = Vec::new();
-        let mut told = false;
+        let mut has_error = false;
         for group in &groups {
             let inferred: Vec<TypedId> = group.data.iter().map(|e| self.infer(*e, None)).collect();
             match self.check_plot_group(group, inferred) {
@@ -51,10 +51,10 @@ impl TypeChecker<'_> {
                     plot.groups.push(PlotGroup { kind, label, data_names: names });
                     nodes.extend(data);
                 }
-                Err(ErrorReported) => told = true,
+                Err(ErrorReported) => has_error = true,
             }
         }
-        told |= self.check_exclusive_plot(&plot, &groups).is_err();
+        has_error |= self.check_exclusive_plot(&plot, &groups).is_err();
         for a in args {
             let Some(name) = &a.name else { continue };
             match self.infer_plot_option(name, a.value, &plot) {
@@ -62,15 +62,15 @@ impl TypeChecker<'_> {
                     plot.options.push(option);
                     nodes.push(value);
                 }
-                Err(ErrorReported) => told = true,
+                Err(ErrorReported) => has_error = true,
             }
         }
         if groups.is_empty() {
             let d = Diagnostic::new(Code::E0218, span, "this plot has no data");
             self.report(d.help("put the data first: `plot(x, y, title: \"a title\")`"));
-            told = true;
+            has_error = true;
         }
-        let kind = if told { Typed::Error } else { Typed::Form(TypedForm::Plot(Arc::new(plot)), nodes) };
+        let kind = if has_error { Typed::Error } else { Typed::Form(TypedForm::Plot(Arc::new(plot)), nodes) };
         self.alloc(kind, Type::unit(), span)
     }
 

@@ -73,9 +73,9 @@ impl TypeChecker<'_> {
         let last = self.scopes.last_index();
         let node = self.check_tail(e, &tail);
         // An extent that is equal in all branches, and known outside them, is that of the whole.
-        let told = tail.branch_extents.into_inner();
+        let branch_extents = tail.branch_extents.into_inner();
         for (k, open) in tail.opened_extents.iter().enumerate() {
-            let mut all = told.iter().filter_map(|extents| extents.get(k)).map(|p| self.metas.zonk_size(p));
+            let mut all = branch_extents.iter().filter_map(|extents| extents.get(k)).map(|p| self.metas.zonk_size(p));
             let Some(one) = all.next().filter(|p| all.all(|q| q == *p) && !has_meta(p)) else { continue };
             let mut outside = true;
             one.for_each_atom(&mut |a| {

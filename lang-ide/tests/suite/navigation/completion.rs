@@ -390,16 +390,16 @@ fn signatures() {
 #[test]
 fn every_name_is_offered_where_it_is_used() {
     let (session, modules) = corpus();
-    let mut asked = 0;
+    let mut use_count = 0;
     let mut missing = Vec::new();
     for module in modules {
         let text = session.text(&module).expect("a module");
         for item in session.items(&module) {
             for found in uses(&session, &item).iter().filter(|u| u.role == NameRole::Use) {
-                asked += 1;
+                use_count += 1;
                 if matches!(found.meaning, NameTarget::Word(LanguageWord::Keyword))
                     || text[found.span.range()] != *found.name
-                    || asked % 5 > 0
+                    || use_count % 5 > 0
                 {
                     continue;
                 }
@@ -427,5 +427,5 @@ fn every_name_is_offered_where_it_is_used() {
         }
     }
     let shown: Vec<&String> = missing.iter().take(25).collect();
-    assert!(missing.is_empty(), "{} of {asked}: {shown:#?}", missing.len());
+    assert!(missing.is_empty(), "{} of {use_count}: {shown:#?}", missing.len());
 }

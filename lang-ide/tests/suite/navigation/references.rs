@@ -239,16 +239,16 @@ fn references_are_the_names_of_one_meaning() {
         if matches!(what, NameTarget::Local(..)) && counted % 7 > 0 {
             continue;
         }
-        let told: HashSet<Location> = references(&session, module, found.span.start, true).into_iter().collect();
+        let locations: HashSet<Location> = references(&session, module, found.span.start, true).into_iter().collect();
         match what {
-            NameTarget::Module(_) => assert!(told.is_subset(places), "{at}"),
+            NameTarget::Module(_) => assert!(locations.is_subset(places), "{at}"),
             // Programs that do not import each other have separate records, even with the same
             // fields.
             NameTarget::Field(..) => {
                 let own = Location { module: module.as_str().into(), span: found.span };
-                assert!(told.is_subset(places) && told.contains(&own), "{at}");
+                assert!(locations.is_subset(places) && locations.contains(&own), "{at}");
             }
-            _ => assert_eq!(told, *places, "{at}"),
+            _ => assert_eq!(locations, *places, "{at}"),
         }
     }
     assert!(meant.contains_key(&NameTarget::Word(LanguageWord::Derivative)));

@@ -379,7 +379,7 @@ fn fresh_names_change_nothing_else() {
             for found in uses(&session, &item).iter().filter(|u| u.role == NameRole::Declaration) {
                 let count = by_kind.entry((module.as_str(), std::mem::discriminant(&found.meaning))).or_default();
                 *count += 1;
-                // One declaration of each kind in each program.
+                // Renames only the second declaration of each kind in each program.
                 if *count != 2 {
                     continue;
                 }
@@ -436,7 +436,7 @@ fn fields_that_the_library_has_too() {
 
 /// Files that do not import each other have separate records.
 #[test]
-fn fields_of_files_apart() {
+fn fields_of_unrelated_files() {
     let mut session = Session::new();
     session.set_text("a.iv", "def f(p: {at: f64, by: f64}) -> f64 = p.at\n");
     session.set_text("b.iv", "import \"a.iv\"\ndef g(p: {at: f64, by: f64}) -> f64 = a.f(p) + p.at\n");

@@ -31,7 +31,7 @@ pub(crate) struct ScriptedClient {
     /// The answers to the server's requests, by method; `null` for all others.
     pub(crate) answers: Vec<(&'static str, Value)>,
     /// The requests that the server has sent.
-    pub(crate) asked: Vec<(String, Value)>,
+    pub(crate) server_requests: Vec<(String, Value)>,
 }
 
 impl ScriptedClient {
@@ -60,7 +60,15 @@ impl ScriptedClient {
                 }
             }
         });
-        Self { child, input, received, kept: VecDeque::new(), next: 0, answers: Vec::new(), asked: Vec::new() }
+        Self {
+            child,
+            input,
+            received,
+            kept: VecDeque::new(),
+            next: 0,
+            answers: Vec::new(),
+            server_requests: Vec::new(),
+        }
     }
 
     /// Starts and initialises a server with these client capabilities.
@@ -163,7 +171,7 @@ impl ScriptedClient {
     fn serve(&mut self, message: &Value) -> bool {
         let (Some(method), Some(id)) = (message["method"].as_str(), message.get("id")) else { return false };
         let answer = self.answers.iter().find(|(m, _)| *m == method).map_or(Value::Null, |(_, a)| a.clone());
-        self.asked.push((method.to_owned(), message["params"].clone()));
+        self.server_requests.push((method.to_owned(), message["params"].clone()));
         self.send(&json!({"jsonrpc": "2.0", "id": id, "result": answer}));
         true
     }
@@ -173,8 +181,8 @@ impl ScriptedClient {
     pub(crate) fn asks(&mut self, method: &str) -> Value {
         let until = Instant::now() + PATIENCE;
         loop {
-            if let Some(at) = self.asked.iter().position(|(m, _)| m == method) {
-                return self.asked.remove(at).1;
+            if let Some(at) = self.server_requests.iter().position(|(m, _)| m == method) {
+                return self.server_requests.remove(at).1;
             }
             let left = until.saturating_duration_since(Instant::now());
             let (at, message) = self.received.recv_timeout(left).expect("a request from the server");
@@ -211,9 +219,9 @@ impl ScriptedClient {
 
     /// Waits for the diagnostics of a version.
     pub(crate) fn diagnostics(&mut self, uri: &str, version: i64) -> Vec<Value> {
-        let mut told = self
+        let mut notification = self
             .wait_for_notification("textDocument/publishDiagnostics", |p| p["uri"] == uri && p["version"] == version);
-        serde_json::from_value(told["diagnostics"].take()).unwrap()
+        serde_json::from_value(notification["diagnostics"].take()).unwrap()
     }
 
     // ---- the end ----

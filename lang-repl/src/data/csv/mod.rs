@@ -121,7 +121,7 @@ pub(super) fn read(text: String, options: &TableOptions) -> Result<DataTable, St
 fn ragged_row_error(line: u32, found: usize, wanted: usize, separator: char, text: &str) -> String {
     let mut message = format!(
         "line {line} has {}, but the first line has {wanted}",
-        lang_core::base::counted(found, "cell", "cells")
+        lang_core::base::count_with_noun(found, "cell", "cells")
     );
     let first = text.lines().next().unwrap_or_default();
     let others = [';', '\t', ','].into_iter().filter(|c| *c != separator);

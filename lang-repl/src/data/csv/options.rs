@@ -1,7 +1,7 @@
 //! The options of `load` that describe the notation of a table.
 
-/// The default words for a missing value. They are those of pandas, without the spellings of NaN,
-/// which is a number here.
+/// The default words for a missing value, from the list of pandas. They omit `nan` and `NaN`,
+/// because NaN is a value of `f64`.
 const MISSING_WORDS: [&str; 13] =
     ["", "NA", "N/A", "n/a", "#N/A", "#N/A N/A", "#NA", "<NA>", "null", "NULL", "None", "-1.#IND", "1.#QNAN"];
 
@@ -22,13 +22,14 @@ pub(crate) struct TableOptions {
 }
 
 impl TableOptions {
-    /// Whether a trimmed cell means a missing value.
+    /// Returns whether a trimmed cell means a missing value.
     pub(super) fn is_missing(&self, cell: &str) -> bool {
         MISSING_WORDS.contains(&cell) || self.missing.iter().any(|word| word == cell)
     }
 
     /// Returns the separator of a table with this first line. Outside quotes, commas take
-    /// precedence, then semicolons, then tabs. With decimal commas, a comma never separates.
+    /// precedence, then semicolons, then tabs; without any, the separator is a comma. With decimal
+    /// commas, an inferred separator is never a comma but by default a semicolon.
     pub(super) fn separator_for(&self, line: &str) -> char {
         if let Some(separator) = self.separator {
             return separator;

@@ -131,12 +131,12 @@ impl ReplSession {
         }
         // Other definitions of the same input stay. So values are computed again, except for stored
         // ones.
-        let again: Vec<SessionEntry> =
+        let restored_entries: Vec<SessionEntry> =
             before.replaced.iter().filter(|gone| gone.conflicts_with(entry)).cloned().collect();
-        let (document, _) = self.document.without_entry(entry).with_entries(again.clone());
+        let (document, _) = self.document.without_entry(entry).with_entries(restored_entries.clone());
         self.set_document(document);
         for (name, value) in &before.dropped_values {
-            if again.iter().any(|e| e.is_stored && e.defines(&name.name)) {
+            if restored_entries.iter().any(|e| e.is_stored && e.defines(&name.name)) {
                 self.engine.store_value(name, value.clone());
             }
         }

@@ -13,13 +13,14 @@ use crate::show::{self, EvaluatedValue};
 impl ReplSession {
     pub(super) fn print_gradient(&mut self, text: &str) {
         let text = text.trim_end().trim_end_matches(';').trim_end();
-        let Some((asked, names)) = self.gradient_of_call(text).or_else(|| self.gradient_of_variables(text)) else {
+        let Some((gradient_call, names)) = self.gradient_of_call(text).or_else(|| self.gradient_of_variables(text))
+        else {
             return self.reject_input(format!(
                 "`{text}` has no gradient: it is neither a function call nor an expression with real session variables"
             ));
         };
-        let source = self.engine.sources.add(INPUT_NAME, asked.as_str());
-        let evaluated = match self.engine.evaluate(&self.module_name(), &asked, source, 0, &mut || ()) {
+        let source = self.engine.sources.add(INPUT_NAME, gradient_call.as_str());
+        let evaluated = match self.engine.evaluate(&self.module_name(), &gradient_call, source, 0, &mut || ()) {
             Ok(evaluated) => evaluated,
             Err(problems) => return self.report_failure(problems),
         };
@@ -46,17 +47,17 @@ impl ReplSession {
             return None;
         }
         // Named arguments are moved to their positions.
-        let mut given: Vec<Option<&str>> = vec![None; parameters.len()];
+        let mut ordered_arguments: Vec<Option<&str>> = vec![None; parameters.len()];
         for (at, argument) in arguments.iter().enumerate() {
             let at = match &argument.name {
                 Some(name) => parameters.iter().position(|(own, _)| *own == name.name)?,
                 None => at,
             };
-            *given.get_mut(at)? = piece(tree.exprs[argument.value].span);
+            *ordered_arguments.get_mut(at)? = piece(tree.exprs[argument.value].span);
         }
-        let given: Vec<&str> = given.into_iter().collect::<Option<_>>()?;
+        let ordered_arguments: Vec<&str> = ordered_arguments.into_iter().collect::<Option<_>>()?;
         let names = parameters.into_iter().map(|(name, _)| name).collect();
-        Some((format!("value_and_grad({function})({})", given.join(", ")), names))
+        Some((format!("value_and_grad({function})({})", ordered_arguments.join(", ")), names))
     }
 
     /// Rewrites any other expression to a lambda over its real variables, called with their values.

@@ -32,7 +32,7 @@ fn shows(files: &[(&str, &[u8])], lines: &[&[&str]], expected: Expect) {
     let half = shaped("<f8", "(2, 2)", &[1.0, 2.0, 2.5, 3.0].map(f64::to_le_bytes).concat());
     let truth = shaped("|b1", "(2,)", &[1, 0]);
     let claims = shaped("<f8", "(1152921504606846976,)", &[0; 8]);
-    let made = [
+    let array_files = [
         ("x.npy", x),
         ("a.npy", a),
         ("k.npy", k),
@@ -42,7 +42,7 @@ fn shows(files: &[(&str, &[u8])], lines: &[&[&str]], expected: Expect) {
         ("truth.npy", truth),
         ("claims.npy", claims),
     ];
-    all.extend(made.iter().map(|(name, bytes)| (*name, bytes.as_slice())));
+    all.extend(array_files.iter().map(|(name, bytes)| (*name, bytes.as_slice())));
     all.extend(IMAGES);
     Dir::new(&all).check_all(lines, expected);
 }

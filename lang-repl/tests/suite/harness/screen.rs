@@ -45,9 +45,9 @@ impl Screen {
         );
         let size = [columns.to_string(), rows.to_string()];
         let folder = dir.path().to_str().unwrap();
-        let made = screen.tmux(&["new-session", "-d", "-x", &size[0], "-y", &size[1], "-c", folder, &program]);
-        assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
-        let shown = screen.shows("iverson> ");
+        let output = screen.tmux(&["new-session", "-d", "-x", &size[0], "-y", &size[1], "-c", folder, &program]);
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let shown = screen.wait_for_text("iverson> ");
         let process = shown.lines().find_map(|line| line.strip_prefix("process "));
         process.unwrap_or_default().clone_into(&mut screen.process);
         screen
@@ -61,14 +61,14 @@ impl Screen {
     }
 
     /// Types text.
-    pub(crate) fn text(&self, text: &str) {
+    pub(crate) fn type_text(&self, text: &str) {
         // A semicolon at the end would end the tmux command.
         let text = text.strip_suffix(';').map_or_else(|| text.to_owned(), |text| format!("{text}\\;"));
         self.tmux(&["send-keys", "-l", "--", &text]);
     }
 
     /// Presses keys, by their names in tmux.
-    pub(crate) fn keys(&self, keys: &[&str]) {
+    pub(crate) fn press_keys(&self, keys: &[&str]) {
         self.tmux(&[&["send-keys"], keys].concat());
     }
 
@@ -95,8 +95,8 @@ impl Screen {
 
     /// Appends the raw output of the program to a file from now on.
     pub(crate) fn record(&self, file: &Path) {
-        let made = self.tmux(&["pipe-pane", &format!("cat >> {}", file.display())]);
-        assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+        let output = self.tmux(&["pipe-pane", &format!("cat >> {}", file.display())]);
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     }
 
     /// Waits until the recorded output contains this text, and returns all of it.
@@ -115,7 +115,7 @@ impl Screen {
 
     /// Waits until the screen satisfies `good`, and returns its text.
     #[track_caller]
-    pub(crate) fn until(&self, what: &str, good: impl Fn(&str) -> bool) -> String {
+    pub(crate) fn wait_until(&self, what: &str, good: impl Fn(&str) -> bool) -> String {
         let start = Instant::now();
         loop {
             let screen = self.screen();
@@ -129,15 +129,15 @@ impl Screen {
 
     /// Waits until this text is on the screen.
     #[track_caller]
-    pub(crate) fn shows(&self, wanted: &str) -> String {
+    pub(crate) fn wait_for_text(&self, wanted: &str) -> String {
         let wanted = wanted.trim_end();
-        self.until(wanted, |screen| screen.contains(wanted))
+        self.wait_until(wanted, |screen| screen.contains(wanted))
     }
 
     /// Waits until the last line is an empty prompt.
     #[track_caller]
-    pub(crate) fn prompts(&self) -> String {
-        self.until("a prompt", |screen| screen.lines().last() == Some("iverson>"))
+    pub(crate) fn wait_for_prompt(&self) -> String {
+        self.wait_until("a prompt", |screen| screen.lines().last() == Some("iverson>"))
     }
 
     /// Clears the screen, so that it shows only later output. A key just after Ctrl-C is discarded
@@ -145,7 +145,7 @@ impl Screen {
     #[track_caller]
     pub(crate) fn clear(&self) {
         for _ in 0..100 {
-            self.keys(&["C-l"]);
+            self.press_keys(&["C-l"]);
             for _ in 0..10 {
                 if self.screen() == "iverson>" {
                     return;

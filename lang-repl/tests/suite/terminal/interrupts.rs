@@ -8,8 +8,8 @@ use crate::harness::screen::{Screen, is_tmux_installed};
 
 /// Returns the number of interrupts; `IVERSON_COUNT` selects more, up to 1000, which take minutes.
 fn count() -> u64 {
-    let asked = std::env::var("IVERSON_COUNT").ok().and_then(|n| n.parse::<u64>().ok());
-    asked.map_or(60, |n| n.clamp(1, 1000))
+    let requested_count = std::env::var("IVERSON_COUNT").ok().and_then(|n| n.parse::<u64>().ok());
+    requested_count.map_or(60, |n| n.clamp(1, 1000))
 }
 
 /// A small random number generator, reproducible for a seed.
@@ -53,29 +53,29 @@ fn an_interrupt_at_any_moment_loses_nothing() {
     let screen = Screen::new(&dir, "", (80, 24));
     let seed = std::env::var("IVERSON_SEED").ok().and_then(|s| s.parse().ok()).unwrap_or(7);
     let mut random = KnuthRandom(seed);
-    screen.text("let first = 1000\r");
-    screen.shows("first: i64 = 1000\niverson>");
+    screen.type_text("let first = 1000\r");
+    screen.wait_for_text("first: i64 = 1000\niverson>");
     let count = count();
     for n in 0..count {
-        screen.text(&format!("let d{n} = {n}\r"));
-        screen.shows(&format!("d{n}: i64 = {n}\niverson>"));
+        screen.type_text(&format!("let d{n} = {n}\r"));
+        screen.wait_for_text(&format!("d{n}: i64 = {n}\niverson>"));
         let before = screen.screen();
         let work = WORK[random.number_below(WORK.len() as u64) as usize];
-        screen.text(work);
+        screen.type_text(work);
         std::thread::sleep(Duration::from_millis(random.number_below(60)));
-        screen.keys(&["C-c"]);
+        screen.press_keys(&["C-c"]);
         come_back(&screen, work, &before);
         let earlier = random.number_below(n + 1);
-        screen.text(&format!("first + d{earlier}\r"));
-        screen.shows(&format!("iverson> first + d{earlier}\ni64 = {}\niverson>", 1000 + earlier));
+        screen.type_text(&format!("first + d{earlier}\r"));
+        screen.wait_for_text(&format!("iverson> first + d{earlier}\ni64 = {}\niverson>", 1000 + earlier));
         screen.clear();
     }
     // All definitions exist.
     let all: Vec<String> = (0..count).map(|n| format!("d{n}")).collect();
     for some in all.chunks(8) {
         let sum: u64 = some.iter().map(|name| name[1..].parse::<u64>().unwrap()).sum();
-        screen.text(&format!("{}\r", some.join(" + ")));
-        screen.shows(&format!("{}\ni64 = {sum}\niverson>", some.join(" + ")));
+        screen.type_text(&format!("{}\r", some.join(" + ")));
+        screen.wait_for_text(&format!("{}\ni64 = {sum}\niverson>", some.join(" + ")));
         screen.clear();
     }
 }
@@ -97,7 +97,7 @@ fn come_back(screen: &Screen, work: &str, before: &str) {
             }
             std::thread::sleep(Duration::from_millis(10));
         }
-        screen.keys(&["C-c"]);
+        screen.press_keys(&["C-c"]);
     }
     panic!("`{work}` does not stop; there is\n{}", screen.screen());
 }

@@ -170,14 +170,14 @@ fn a_newcomers_session() {
         // An abandoned line does not belong to the next step.
         let keys = step.keys.strip_prefix("<C-c>").unwrap_or(step.keys);
         if keys.len() < step.keys.len() {
-            screen.keys(&["C-c"]);
-            screen.prompts();
+            screen.press_keys(&["C-c"]);
+            screen.wait_for_prompt();
         }
         if screen.screen().lines().last() == Some("iverson>") {
             screen.clear();
         }
         press(&screen, keys);
-        let shown = screen.until(step.shows, |s| {
+        let shown = screen.wait_until(step.shows, |s| {
             s.contains(step.shows.trim_end()) && (!step.prompts || s.lines().last() == Some("iverson>"))
         });
         if !step.title.is_empty() {
@@ -188,8 +188,8 @@ fn a_newcomers_session() {
         }
         page += &format!("\n```text\n{}\n```\n", steady(&shown));
     }
-    screen.keys(&["C-d"]);
-    screen.shows("status 0");
+    screen.press_keys(&["C-d"]);
+    screen.wait_for_text("status 0");
     // The saved file runs on its own, without an error.
     let run = dir.run(&["run", "today.iv"], b"");
     assert_eq!(run, "");
@@ -218,7 +218,7 @@ fn press(screen: &Screen, keys: &str) {
                 // Ctrl-C is repeated, because it may arrive before the computation begins.
                 "stop" => {
                     for _ in 0..20 {
-                        screen.keys(&["C-c"]);
+                        screen.press_keys(&["C-c"]);
                         let stopped = || screen.screen().contains("interrupted");
                         if (0..20).any(|_| {
                             std::thread::sleep(std::time::Duration::from_millis(100));
@@ -230,11 +230,11 @@ fn press(screen: &Screen, keys: &str) {
                 }
                 // The pause lets the terminal show the complete line and its result.
                 "Enter" => {
-                    screen.keys(&["Enter"]);
+                    screen.press_keys(&["Enter"]);
                     std::thread::sleep(std::time::Duration::from_millis(400));
                 }
                 key => {
-                    screen.keys(&[key]);
+                    screen.press_keys(&[key]);
                     std::thread::sleep(std::time::Duration::from_millis(150));
                 }
             }
@@ -243,7 +243,7 @@ fn press(screen: &Screen, keys: &str) {
         }
         let starts = |at: &usize| NAMES.iter().any(|name| rest[*at..].starts_with(&format!("<{name}>")));
         let end = rest.char_indices().map(|(at, _)| at).find(|at| *at > 0 && starts(at)).unwrap_or(rest.len());
-        screen.text(&rest[..end]);
+        screen.type_text(&rest[..end]);
         rest = &rest[end..];
     }
 }

@@ -87,19 +87,19 @@ impl Differentiator<'_> {
         let at = match self.forward_loops.iter().position(|l| Arc::ptr_eq(&l.primal, of) || l.primal == *of) {
             Some(at) => at,
             None => {
-                let made = self.forward_loop(of, tangents)?;
-                self.forward_loops.push(made);
+                let forward_loop = self.forward_loop(of, tangents)?;
+                self.forward_loops.push(forward_loop);
                 self.forward_loops.len() - 1
             }
         };
-        let made = self.forward_loops.get(at)?;
+        let forward_loop = self.forward_loops.get(at)?;
         let part = match part {
-            LoopResult::Final(k) => made.inputs.get(&k).map(|k| LoopResult::Final(*k)),
-            LoopResult::PerIteration(k) => made.outputs.get(&k).map(|k| LoopResult::PerIteration(*k)),
-            LoopResult::Checkpoint(k) => made.inputs.get(&k).map(|k| LoopResult::Checkpoint(*k)),
+            LoopResult::Final(k) => forward_loop.inputs.get(&k).map(|k| LoopResult::Final(*k)),
+            LoopResult::PerIteration(k) => forward_loop.outputs.get(&k).map(|k| LoopResult::PerIteration(*k)),
+            LoopResult::Checkpoint(k) => forward_loop.inputs.get(&k).map(|k| LoopResult::Checkpoint(*k)),
             LoopResult::TripCount => None,
         };
-        let (Some(part), new) = (part, made.derived.clone()) else { return Some(None) };
+        let (Some(part), new) = (part, forward_loop.derived.clone()) else { return Some(None) };
         let scalar = stmt.scalar.unwrap_or(Scalar::F64);
         Some(Some(self.builder.loop_result(&stmt.dims, scalar, &new, part, stmt.needs.clone())))
     }
@@ -108,7 +108,7 @@ impl Differentiator<'_> {
         let found = |a: &TensorAccess| tangents.get(a.var.0 as usize)?.as_ref();
         let tangent = |a: &TensorAccess| found(a).map(|t| t.var);
         let wrt: Vec<u32> = varying_inputs(of, &|a| tangent(a).is_some()).into_iter().collect();
-        let mut made = ForwardLoop {
+        let mut forward_loop = ForwardLoop {
             primal: of.clone(),
             derived: of.clone(),
             inputs: BTreeMap::new(),
@@ -116,7 +116,7 @@ impl Differentiator<'_> {
             may_lack_terms: false,
         };
         if wrt.is_empty() {
-            return Some(made);
+            return Some(forward_loop);
         }
         let active = active_statements(&of.body, &wrt);
         let derivation = DerivativeKind::Forward(wrt.clone().into());
@@ -139,7 +139,7 @@ impl Differentiator<'_> {
             let is_carried = |k: &&u32| matches!(of.args.get(**k as usize), Some(LoopArg::Carried { .. }));
             let all: Vec<u32> = wrt.iter().filter(|k| is_carried(k) || partly.contains(*k)).copied().collect();
             (pass, outputs) = forward::forward(&of.body, &wrt, &all, self.functions, self.hits)?;
-            made.may_lack_terms = true;
+            forward_loop.may_lack_terms = true;
         }
         let (body, _) = pass.finish(&derivation, of.body.needs.clone(), outputs);
         let first = u32::try_from(of.body.inputs.len()).ok()?;
@@ -147,14 +147,14 @@ impl Differentiator<'_> {
         for (k, (leaf, v)) in (0..).zip(&of.body.outputs) {
             if is_real(leaf.scalar) {
                 if active.get(v.0 as usize) == Some(&true) {
-                    made.outputs.insert(k, place);
+                    forward_loop.outputs.insert(k, place);
                 }
                 place += 1;
             }
         }
         let mut args = of.args.clone();
         for (j, k) in (first..).zip(&wrt) {
-            made.inputs.insert(*k, j);
+            forward_loop.inputs.insert(*k, j);
             let arg = of.args.get(*k as usize)?;
             let a = arg.access();
             let tangent = match tangent(a) {
@@ -170,10 +170,10 @@ impl Differentiator<'_> {
         }
         self.hits.count("tangents of a loop");
         self.add_global_arguments(&body, &mut args);
-        made.derived = Arc::new(SsaLoop { args, body: Arc::new(body.into_region()), ..(**of).clone() });
+        forward_loop.derived = Arc::new(SsaLoop { args, body: Arc::new(body.into_region()), ..(**of).clone() });
         // The new loop computes the primal values too.
-        self.builder.replace_loop(of, &made.derived);
-        Some(made)
+        self.builder.replace_loop(of, &forward_loop.derived);
+        Some(forward_loop)
     }
 
     /// Returns whether tangents in this loop, which the pass has derived, may be structural zeros
@@ -206,17 +206,18 @@ impl Differentiator<'_> {
 
     // ---- adjoint ----
 
-    /// Adds to the cotangents of a loop's operands, from the cotangents `given` of its parts.
+    /// Adds to the cotangents of a loop's operands, from the cotangents `result_cotangents` of its
+    /// parts.
     pub(super) fn loop_adjoint(
         &mut self,
         of: &Arc<SsaLoop>,
-        given: &[(LoopResult, DerivativeValue)],
+        result_cotangents: &[(LoopResult, DerivativeValue)],
         is_active: &dyn Fn(&TensorAccess) -> bool,
         needs: &[u32],
         terms: &mut [Vec<CotangentTerm>],
     ) -> Option<()> {
-        let (of, given) = &self.with_state_outputs(of, given, needs);
-        let plan = LoopActivity::for_loop(of, given, is_active);
+        let (of, loop_cotangents) = &self.with_state_outputs(of, result_cotangents, needs);
+        let plan = LoopActivity::for_loop(of, loop_cotangents, is_active);
         if plan.carried.is_empty() && plan.captured.is_empty() {
             return Some(());
         }
@@ -239,12 +240,12 @@ impl Differentiator<'_> {
             .iter()
             .map(|k| PredictedSupport { domain: plan.initial_support(of, *k), only_where_nonzero: !whole_at_first(k) })
             .collect();
-        let mut made = adjoint::adjoint(&of.body, &seeds(&present), &wrt, Some(&sums), self.functions, self.hits)?;
+        let mut attempt = adjoint::adjoint(&of.body, &seeds(&present), &wrt, Some(&sums), self.functions, self.hits)?;
         let (mut more, mut less) = (false, false);
-        for ((before, after), k) in present.iter().zip(&made.0.result_supports).zip(&plan.carried) {
+        for ((before, after), k) in present.iter().zip(&attempt.0.result_supports).zip(&plan.carried) {
             let dims = of.body.inputs.get(*k as usize).map(|i| i.leaf.dims.clone()).unwrap_or_default();
-            more |= !made.0.builder.implies(&dims, after, &before.domain);
-            less |= made.0.met_singular_factor && !before.only_where_nonzero && !after.is_true();
+            more |= !attempt.0.builder.implies(&dims, after, &before.domain);
+            less |= attempt.0.met_singular_factor && !before.only_where_nonzero && !after.is_true();
         }
         if more || less {
             for before in &mut present {
@@ -253,29 +254,29 @@ impl Differentiator<'_> {
                     before.domain = Pred::truth();
                 }
             }
-            made = adjoint::adjoint(&of.body, &seeds(&present), &wrt, Some(&sums), self.functions, self.hits)?;
+            attempt = adjoint::adjoint(&of.body, &seeds(&present), &wrt, Some(&sums), self.functions, self.hits)?;
         }
-        let (mut pass, outputs) = made;
+        let (mut pass, outputs) = attempt;
         let everywhere: Vec<bool> = pass.result_supports.iter().map(Pred::is_true).collect();
         let seeds = plan.carried.len() + plan.per_iteration.len();
         let cotangents: Vec<StmtId> = outputs.iter().skip(of.body.outputs.len()).map(|(_, v)| *v).collect();
         let split = pass.partition(of, &cotangents, &[]);
         let carried = plan.carried.len();
-        let made = split.build_bodies(of, &pass, (seeds, u32::try_from(carried).ok()?), &cotangents);
+        let bodies = split.build_bodies(of, &pass, (seeds, u32::try_from(carried).ok()?), &cotangents);
         let ends = self.reverse_initial_values(of, &plan, &sums, &wrt)?;
         let segments = self.segments(of, needs);
         let batch = of.batch.len();
         let (ReverseLoop { reverse_loop: backward, cotangent_results: parts }, (trips, extent)) = match &segments {
             Some(segments) => {
                 let known = self.trip_count(of, needs)?;
-                (self.build_segmented_reverse(of, segments, &made, &ends, &wrt, needs)?, known)
+                (self.build_segmented_reverse(of, segments, &bodies, &ends, &wrt, needs)?, known)
             }
             None => {
                 // The primal loop itself outputs the kept values.
-                let forward = Arc::new(SsaLoop { body: Arc::new(made.forward.clone()), ..(**of).clone() });
+                let forward = Arc::new(SsaLoop { body: Arc::new(bodies.forward.clone()), ..(**of).clone() });
                 self.builder.replace_loop(of, &forward);
                 let known = self.trip_count(&forward, needs)?;
-                let of = self.build_reverse(of, &forward, &made, &ends, (&known.0, &known.1), needs)?;
+                let of = self.build_reverse(of, &forward, &bodies, &ends, (&known.0, &known.1), needs)?;
                 let end = |place: u32| {
                     let next = |a: &LoopArg| matches!(a, LoopArg::Carried { next, .. } if *next == place);
                     let input = of.args.iter().position(next).and_then(|k| u32::try_from(k).ok());
@@ -322,17 +323,17 @@ impl Differentiator<'_> {
     fn with_state_outputs(
         &mut self,
         of: &Arc<SsaLoop>,
-        given: &[(LoopResult, DerivativeValue)],
+        result_cotangents: &[(LoopResult, DerivativeValue)],
         needs: &[u32],
     ) -> (Arc<SsaLoop>, Vec<LoopResultCotangent>) {
-        let states = given.iter().any(|(part, _)| matches!(part, LoopResult::Checkpoint(_)));
+        let states = result_cotangents.iter().any(|(part, _)| matches!(part, LoopResult::Checkpoint(_)));
         let segments = if states { self.segments(of, needs) } else { None };
         let number = of.iteration_number();
         let whole: Vec<Poly> = (0..of.batch.len()).map(|k| statement_index(k, &Poly::default()).value()).collect();
         let at = |of: Poly| whole.iter().cloned().chain([of]).collect::<Vec<Poly>>();
         let mut body = (*of.body).clone();
         let mut all = Vec::new();
-        for (part, cotangent) in given {
+        for (part, cotangent) in result_cotangents {
             let every = |at| TensorAccess { var: cotangent.var, at };
             all.push(match part {
                 LoopResult::Checkpoint(k) => {
@@ -396,7 +397,7 @@ impl Differentiator<'_> {
         &mut self,
         of: &SsaLoop,
         forward: &Arc<SsaLoop>,
-        made: &PartitionedBodies,
+        bodies: &PartitionedBodies,
         ends: &ReverseInitialValues,
         (trips, extent): (&Poly, &Poly),
         needs: &[u32],
@@ -410,7 +411,7 @@ impl Differentiator<'_> {
         };
         self.hits.count("reverse loop");
         let (mut args, mut back) = (Vec::new(), Vec::new());
-        for input in &made.inputs {
+        for input in &bodies.inputs {
             input.rule_name().into_iter().for_each(|rule| self.hits.count(rule));
             args.push(match input {
                 ReverseInput::Global(global) => {
@@ -441,7 +442,7 @@ impl Differentiator<'_> {
                     let dims: Vec<Poly> = of.batch.iter().cloned().chain(own).collect();
                     let scalar = self.builder.scalar(init.var);
                     let var = self.builder.loop_result(&dims, scalar, forward, LoopResult::Final(*k), needs.to_vec());
-                    let next = made.restored_inputs.iter().position(|j| j == k)? + ends.count;
+                    let next = bodies.restored_inputs.iter().position(|j| j == k)? + ends.count;
                     back.push((var, u32::try_from(args.len()).ok()?));
                     LoopArg::Carried { init: TensorAccess { var, at: batch.clone() }, next: u32::try_from(next).ok()? }
                 }
@@ -454,7 +455,7 @@ impl Differentiator<'_> {
             checkpoint: None,
             sizes: of.sizes.iter().map(|p| substitute_indices(p, &places)).collect(),
             args,
-            body: Arc::new(made.reverse.clone()),
+            body: Arc::new(bodies.reverse.clone()),
         });
         let back = back.into_iter().map(|(after, input)| RestoringLoop {
             version: after,
@@ -556,17 +557,17 @@ impl Differentiator<'_> {
         }
         let mut data = Vec::new();
         for_each_poly_read(n, &mut |v| data.push(v));
-        let mut given = HashMap::new();
+        let mut output_reads = HashMap::new();
         for v in data {
             let k = of.body.outputs.iter().position(|(_, output)| *output == v)?;
             let part = LoopResult::PerIteration(u32::try_from(k).ok()?);
             let var = self.builder.loop_result(all, Scalar::I64, of, part, needs.to_vec());
             let at: Arc<[Poly]> = canonical_indices(all).into();
-            given.insert(v, Poly::atom(Atom::Read(var.local(), var.name(), at)));
+            output_reads.insert(v, Poly::atom(Atom::Read(var.local(), var.name(), at)));
         }
         Some(n.substitute(&|a| match a {
             Atom::Local(l, _) => sizes.get(l).cloned(),
-            Atom::Read(x, _, _) => given.get(&StmtId::from_local(*x)?).cloned(),
+            Atom::Read(x, _, _) => output_reads.get(&StmtId::from_local(*x)?).cloned(),
             _ => None,
         }))
     }

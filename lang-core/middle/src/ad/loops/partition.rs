@@ -146,7 +146,7 @@ impl Partition {
                     }
                     continue;
                 }
-                let again = match &stmt.rhs {
+                let is_recomputed = match &stmt.rhs {
                     Rhs::Input(k) => !carried.contains(k),
                     Rhs::Constant(_) | Rhs::Zero | Rhs::Index(_) => true,
                     Rhs::Contract { bound, factors, .. } if bound.is_empty() && factors.len() == 1 => {
@@ -154,12 +154,13 @@ impl Partition {
                         // view itself is kept. A view of an input that is not carried is always
                         // recomputed.
                         let shown = factors.first().and_then(|f| stmts.get(f.var.0 as usize));
-                        let given = shown.is_some_and(|s| matches!(s.rhs, Rhs::Input(k) if !carried.contains(&k)));
-                        given || shown.is_some_and(|s| s.dims.len() <= stmt.dims.len())
+                        let is_captured =
+                            shown.is_some_and(|s| matches!(s.rhs, Rhs::Input(k) if !carried.contains(&k)));
+                        is_captured || shown.is_some_and(|s| s.dims.len() <= stmt.dims.len())
                     }
                     _ => false,
                 };
-                if !again {
+                if !is_recomputed {
                     split.stored.push(v);
                     stmt.dims.iter().for_each(|n| for_each_poly_read(n, &mut |v| open.push(v)));
                     continue;
@@ -270,7 +271,7 @@ impl Partition {
                     Some(k) if k < seeds => ReverseInput::Seed(place(k)),
                     Some(k) => ReverseInput::Sum(place(k - seeds)),
                 };
-                let given = matches!(feed, ReverseInput::Captured(_));
+                let is_captured = matches!(feed, ReverseInput::Captured(_));
                 let number = add_reverse_input(
                     &pass.vars.name(old.local),
                     leaf_of(&stmt),
@@ -279,7 +280,7 @@ impl Partition {
                     &mut feeds,
                     &mut vars,
                 );
-                if let (Some(slot), true) = (inputs.last_mut(), given) {
+                if let (Some(slot), true) = (inputs.last_mut(), is_captured) {
                     // The local stays the same, because an integer input may be a size.
                     slot.local = old.local;
                 }

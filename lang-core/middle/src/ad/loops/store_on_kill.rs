@@ -1,5 +1,6 @@
 //! **Store-on-kill** for arrays that the body of a loop only updates. The forward loop keeps the
-//! overwritten elements instead of states, and the reverse writes them back, update by update.
+//! overwritten elements instead of states, because they are fewer. The reverse writes them back,
+//! update by update.
 //!
 //! If a nested loop updates the array, the reverse of that loop restores it. If no such reverse
 //! restores it, a separate loop does.
@@ -130,13 +131,13 @@ impl Differentiator<'_> {
         let Rhs::Loop(of, LoopResult::Final(k)) = &stmt.rhs else { return None };
         let mut pass = Differentiator::new(&of.body, self.functions, self.hits);
         pass.builder.is_region = true;
-        let made = pass.partition(of, &[], &[*k]).build_bodies(of, &pass, (0, 0), &[]);
-        let output = made.restored_inputs.iter().position(|j| j == k)?;
-        let forward = Arc::new(SsaLoop { body: Arc::new(made.forward.clone()), ..(**of).clone() });
+        let bodies = pass.partition(of, &[], &[*k]).build_bodies(of, &pass, (0, 0), &[]);
+        let output = bodies.restored_inputs.iter().position(|j| j == k)?;
+        let forward = Arc::new(SsaLoop { body: Arc::new(bodies.forward.clone()), ..(**of).clone() });
         self.builder.replace_loop(of, &forward);
         let (trips, extent) = self.trip_count(&forward, &stmt.needs)?;
         let ends = ReverseInitialValues { carried: Vec::new(), per_iteration: Vec::new(), sums: Vec::new(), count: 0 };
-        let by = self.build_reverse(of, &forward, &made, &ends, (&trips, &extent), &stmt.needs)?;
+        let by = self.build_reverse(of, &forward, &bodies, &ends, (&trips, &extent), &stmt.needs)?;
         let carried = |a: &LoopArg| matches!(a, LoopArg::Carried { next, .. } if *next as usize == output);
         let input = by.args.iter().position(carried)?;
         Some((by, u32::try_from(input).ok()?))

@@ -72,14 +72,14 @@ impl Elaborator<'_> {
         body: impl FnOnce(&mut Self, Vec<SymbolicValue>) -> ElabResult<SymbolicValue>,
     ) -> ElabResult<LocalFunction> {
         let mut own = Vec::new();
-        let mut given = Vec::new();
+        let mut values = Vec::new();
         for (name, ty) in params {
             let local = match name {
                 Some(name) => self.vars.fresh(name),
                 None => self.vars.fresh_synthetic("carry"),
             };
             self.types.insert(local, ty.clone());
-            given.push(self.variable(local, &ty, span));
+            values.push(self.variable(local, &ty, span));
             own.push((local, ty));
         }
         let depths = std::mem::take(&mut self.depths);
@@ -87,9 +87,9 @@ impl Elaborator<'_> {
         // The enclosing index variables are sizes inside the function.
         let sizes = self.indices.keys().map(|l| (*l, None)).collect();
         let indices = std::mem::replace(&mut self.indices, sizes);
-        let body = self.in_closed_scope(span, |this| body(this, given));
-        let made = std::mem::replace(&mut self.indices, indices);
-        for (local, extent) in made {
+        let body = self.in_closed_scope(span, |this| body(this, values));
+        let inner_indices = std::mem::replace(&mut self.indices, indices);
+        for (local, extent) in inner_indices {
             self.indices.entry(local).or_insert(extent);
         }
         (self.depths, self.depth) = (depths, depth);

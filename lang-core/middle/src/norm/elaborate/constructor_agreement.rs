@@ -42,13 +42,13 @@ impl Elaborator<'_> {
         let real = |e: &ExprRef| e.ty.leaves().into_iter().filter(is_real_leaf).collect::<Vec<TypeLeaf>>();
         let of: Vec<(ExprRef, TypeLeaf)> =
             varying.iter().flatten().flat_map(|e| real(e).into_iter().map(|leaf| (e.clone(), leaf))).collect();
-        let mut made = Vec::new();
+        let mut checked = Vec::new();
         for (part, (value, leaf)) in parts.into_iter().zip(of) {
             let held = self.presence_pred(&value, &leaf.path);
             let p = Pred::any_of([held.negated(), agrees.clone()]);
-            made.push(self.check_agreement(&p, failing, part));
+            checked.push(self.check_agreement(&p, failing, part));
         }
-        made
+        checked
     }
 
     /// Returns the predicate that a value has an element at a path. Its constructors decide which

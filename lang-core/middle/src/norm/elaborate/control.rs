@@ -428,10 +428,10 @@ impl Elaborator<'_> {
         };
         let mut indices = Vec::new();
         let terms = self.binder_nest(f, &vars, &mut indices, id, &mut term, BinderForm::Gen)?;
-        let again: Vec<Index> =
+        let sum_indices: Vec<Index> =
             indices.iter().map(|i| self.vars.fresh_index(i.name.clone(), i.extent.clone())).collect();
-        let (e, p) = self.bind_guarded_terms(&terms, &indices, &again);
-        Ok(SymbolicValue::Data(self.sum_elements(&again, &p, &e, ty, span)))
+        let (e, p) = self.bind_guarded_terms(&terms, &indices, &sum_indices);
+        Ok(SymbolicValue::Data(self.sum_elements(&sum_indices, &p, &e, ty, span)))
     }
 
     fn sum_elements(&mut self, over: &[Index], p: &Pred, e: &ExprRef, ty: &CoreType, span: Span) -> ExprRef {
@@ -530,7 +530,7 @@ impl Elaborator<'_> {
         let Some(var) = vars.get(indices.len()) else {
             return self.in_closed_scope(span, |this| body(this, f, indices));
         };
-        let (index, value, inside, asked) = self.checked_index_range(f, var, span)?;
+        let (index, value, inside, step_check) = self.checked_index_range(f, var, span)?;
         f.env.insert(var.local, SymbolicValue::Int { poly: value, exact: true });
         if nest == BinderForm::Gen && !inside.is_true() {
             return Err(self.no_core_form(NoCoreFormReason::DataRange, span));
@@ -544,12 +544,12 @@ impl Elaborator<'_> {
             this.assuming(&inside.clone(), |this| match this.binder_nest(f, vars, indices, id, body, nest) {
                 Err(outside) if outside.reason == NoCoreFormReason::DataRange => {
                     this.local_functions.truncate(locals);
-                    let apart = this.in_closed_scope(span, |this| {
+                    let outlined = this.in_closed_scope(span, |this| {
                         indices.truncate(depth);
                         let e = this.outline(span, |this| this.binder_nest(f, vars, indices, id, body, nest))?;
                         Ok(SymbolicValue::Data(e))
                     });
-                    apart.map_err(|_| outside)
+                    outlined.map_err(|_| outside)
                 }
                 found => found,
             })
@@ -570,7 +570,7 @@ impl Elaborator<'_> {
                 }
             }
         };
-        Ok(self.check_step(f, id, asked, e))
+        Ok(self.check_step(f, id, step_check, e))
     }
 }
 

@@ -183,9 +183,9 @@ impl Elaborator<'_> {
             _ => Vec::new(),
         };
         let env = f.env.clone();
-        let target = self.close_over(args, span, |this, given| {
+        let target = self.close_over(args, span, |this, values| {
             let mut frame = ElabFrame { code, env };
-            for x in given {
+            for x in values {
                 frame.env.insert(by, x);
             }
             this.expr(&mut frame, e)
@@ -239,9 +239,9 @@ impl Elaborator<'_> {
         }
         let types: Vec<Type> = ty.params.iter().map(|(_, t)| t.clone()).collect();
         let (closure, result) = (Rc::clone(closure), ty.result.clone());
-        let target = self.close_over(params, span, |this, given| {
+        let target = self.close_over(params, span, |this, values| {
             let mut args = args;
-            for (k, value) in chosen.iter().zip(given) {
+            for (k, value) in chosen.iter().zip(values) {
                 if let Some(slot) = args.get_mut(*k) {
                     *slot = value;
                 }

@@ -11,34 +11,39 @@ use lang_syntax::ops::Scalar;
 pub(super) type GuardedTerm = (ExprRef, Pred);
 
 impl Elaborator<'_> {
-    /// Binds the terms, generated over `indices`, and reads them over `again`.
-    pub(super) fn bind_guarded_terms(&mut self, terms: &ExprRef, indices: &[Index], again: &[Index]) -> GuardedTerm {
+    /// Binds the terms, generated over `indices`, and reads them over `read_indices`.
+    pub(super) fn bind_guarded_terms(
+        &mut self,
+        terms: &ExprRef,
+        indices: &[Index],
+        read_indices: &[Index],
+    ) -> GuardedTerm {
         let read = |e: &ExprRef, over: &[Index]| over.iter().fold(e.clone(), |e, i| CoreExpr::access(&e, i.value()));
         match common_bracket(terms, indices.len()) {
             None => {
                 let terms = self.bind("terms", terms.clone());
-                (read(&terms, again), Pred::truth())
+                (read(&terms, read_indices), Pred::truth())
             }
             Some(p) if !p.depends_on_data() => {
-                let put = |a: &_| again.get(indices.iter().position(|i| i.atom() == *a)?).map(Index::value);
+                let put = |a: &_| read_indices.get(indices.iter().position(|i| i.atom() == *a)?).map(Index::value);
                 let terms = self.bind("terms", terms.clone());
-                (read(&terms, again), p.substitute(&put))
+                (read(&terms, read_indices), p.substitute(&put))
             }
             // The predicate reads data that are known only inside the terms. So each term carries a
             // flag for its bracket.
             Some(_) => {
                 let terms = self.bind("terms", with_bracket_flags(terms, indices.len()));
                 let own: Vec<Index> =
-                    again.iter().map(|i| self.vars.fresh_index(i.name.clone(), i.extent.clone())).collect();
+                    read_indices.iter().map(|i| self.vars.fresh_index(i.name.clone(), i.extent.clone())).collect();
                 let flags = CoreExpr::proj(&read(&terms, &own), 0);
                 let flags = own.into_iter().rev().fold(flags, |e, i| CoreExpr::generate(i, e));
                 let flags = self.bind("k", flags);
-                let at = again.iter().map(Index::value).collect();
+                let at = read_indices.iter().map(Index::value).collect();
                 let p = match &flags.kind {
                     ExprKind::Var(k) => Pred::Element(*k, self.vars.name(*k), at, true),
                     _ => Pred::truth(),
                 };
-                (CoreExpr::proj(&read(&terms, again), 1), p)
+                (CoreExpr::proj(&read(&terms, read_indices), 1), p)
             }
         }
     }

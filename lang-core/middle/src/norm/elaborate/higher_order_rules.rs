@@ -64,9 +64,9 @@ impl Elaborator<'_> {
         let also = args.iter().map(|arg| replace_real_data(arg, &mut std::iter::empty())).collect::<Vec<_>>();
         let of = RuledCall { name, types, sizes, args, span };
         let around = (std::mem::take(&mut self.in_loop_body), self.pending_checkpoint.take());
-        let enclosed = self.make_local_function_capturing(params, &also, span, |this, given| {
-            let mut given = given.into_iter();
-            let args = of.args.iter().map(|arg| replace_real_data(arg, &mut given)).collect();
+        let enclosed = self.make_local_function_capturing(params, &also, span, |this, values| {
+            let mut data = values.into_iter();
+            let args = of.args.iter().map(|arg| replace_real_data(arg, &mut data)).collect();
             this.inline_body(name, of.types.clone(), sizes, args, span)
         });
         (self.in_loop_body, self.pending_checkpoint) = around;
@@ -164,10 +164,10 @@ impl Elaborator<'_> {
         let sizes =
             primal.sizes.iter().map(|l| SymbolicValue::Int { poly: Poly::atom(self.vars.atom(*l)), exact: true });
         let also: Vec<SymbolicValue> = also.into_iter().chain(sizes).collect();
-        let enclosed = self.make_local_function_capturing(params, &also, span, |this, mut given| {
-            let mut deltas = given.split_off(count).into_iter();
-            let mut given = given.into_iter();
-            let args: Vec<SymbolicValue> = of.args.iter().map(|arg| replace_real_data(arg, &mut given)).collect();
+        let enclosed = self.make_local_function_capturing(params, &also, span, |this, mut values| {
+            let mut deltas = values.split_off(count).into_iter();
+            let mut data = values.into_iter();
+            let args: Vec<SymbolicValue> = of.args.iter().map(|arg| replace_real_data(arg, &mut data)).collect();
             let types = of.types.clone();
             if kind == RuleKind::Adjoint {
                 let all = args.iter().cloned().chain(deltas).collect();
@@ -233,9 +233,9 @@ impl Elaborator<'_> {
         let mut own = Vec::new();
         args.iter().for_each(|arg| collect_real_data(arg, &mut own));
         let params = own.iter().map(|e| (None, e.ty.clone())).collect();
-        let enclosed = self.make_local_function(params, span, |this, given| {
-            let mut given = given.into_iter();
-            let args = args.iter().map(|arg| replace_real_data(arg, &mut given)).collect();
+        let enclosed = self.make_local_function(params, span, |this, values| {
+            let mut data = values.into_iter();
+            let args = args.iter().map(|arg| replace_real_data(arg, &mut data)).collect();
             this.apply_closure(of, args, types, ty, span)
         })?;
         let LocalFunction { callee, sizes, captured, result, .. } = enclosed;
@@ -293,11 +293,11 @@ impl Elaborator<'_> {
                 points.push((Name::from("t"), at));
             }
         }
-        let change = self.close_over(points, span, |this, given| {
-            let mut given = given.into_iter();
+        let change = self.close_over(points, span, |this, values| {
+            let mut data = values.into_iter();
             let mut along = CaptureTangents::new();
             for (local, leaves) in captured {
-                let these: Vec<SymbolicValue> = given.by_ref().take(leaves).collect();
+                let these: Vec<SymbolicValue> = data.by_ref().take(leaves).collect();
                 let these = these.iter().map(|t| this.data_value(t, span)).collect::<ElabResult<Vec<ExprRef>>>()?;
                 along.insert(local, these);
             }
@@ -386,14 +386,14 @@ fn collect_real_data(arg: &SymbolicValue, found: &mut Vec<ExprRef>) {
     }
 }
 
-/// Replaces the real data of an argument by the values of `given`, or by nothing if they run out.
-fn replace_real_data(arg: &SymbolicValue, given: &mut dyn Iterator<Item = SymbolicValue>) -> SymbolicValue {
+/// Replaces the real data of an argument by the values of `data`, or by nothing if they run out.
+fn replace_real_data(arg: &SymbolicValue, data: &mut dyn Iterator<Item = SymbolicValue>) -> SymbolicValue {
     match arg {
         SymbolicValue::Data(e) if has_real_leaf(e) => {
-            given.next().unwrap_or_else(|| SymbolicValue::Tuple(Vec::new(), TupleLabels::Positions))
+            data.next().unwrap_or_else(|| SymbolicValue::Tuple(Vec::new(), TupleLabels::Positions))
         }
         SymbolicValue::Tuple(items, labels) => {
-            SymbolicValue::Tuple(items.iter().map(|item| replace_real_data(item, given)).collect(), labels.clone())
+            SymbolicValue::Tuple(items.iter().map(|item| replace_real_data(item, data)).collect(), labels.clone())
         }
         other => other.clone(),
     }

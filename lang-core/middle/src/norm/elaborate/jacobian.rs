@@ -35,8 +35,8 @@ impl Elaborator<'_> {
         let never = !always && self.context.refutes(&fewer);
         let forward = if never { None } else { Some(self.forward_columns(&pass, &fewer)) };
         let reverse = if always { None } else { Some(self.reverse_rows(&pass, &fewer.negated())) };
-        let made = JacobianParts { forward, reverse, prefers_forward: fewer };
-        let block = &mut |this: &mut Self, row: usize, column: usize| this.jacobian_block(&pass, row, column, &made);
+        let parts = JacobianParts { forward, reverse, prefers_forward: fewer };
+        let block = &mut |this: &mut Self, row: usize, column: usize| this.jacobian_block(&pass, row, column, &parts);
         let e = self.arrange_blocks(of, by, block, span);
         self.symbolic_value(e)
     }
@@ -97,7 +97,7 @@ impl Elaborator<'_> {
     }
 
     /// Builds one block: the extents of a part of the result, then those of a part of the argument.
-    fn jacobian_block(&mut self, pass: &JacobianPass<'_>, row: usize, column: usize, made: &JacobianParts) -> ExprRef {
+    fn jacobian_block(&mut self, pass: &JacobianPass<'_>, row: usize, column: usize, parts: &JacobianParts) -> ExprRef {
         let nth = pass.real.iter().position(|k| *k == row).unwrap_or_default();
         let outer = pass.target.outputs.get(row).map(|leaf| leaf.dims.clone()).unwrap_or_default();
         let inner = pass.target.wrt.get(column).map(|(_, leaf)| leaf.dims.clone()).unwrap_or_default();
@@ -106,14 +106,14 @@ impl Elaborator<'_> {
         let at = |e: &ExprRef, first: &[Index], then: &[Index]| {
             first.iter().chain(then).fold(e.clone(), |e, i| CoreExpr::access(&e, i.value()))
         };
-        let forward = made.forward.as_ref().and_then(|f| f.get(column)?.get(nth)).map(|e| at(e, &by, &of));
-        let reverse = made.reverse.as_ref().and_then(|r| r.get(nth)?.get(column)).map(|e| at(e, &of, &by));
+        let forward = parts.forward.as_ref().and_then(|f| f.get(column)?.get(nth)).map(|e| at(e, &by, &of));
+        let reverse = parts.reverse.as_ref().and_then(|r| r.get(nth)?.get(column)).map(|e| at(e, &of, &by));
         let element = match (forward, reverse) {
             (Some(f), Some(r)) => {
                 let ty = f.ty.clone();
                 let terms = vec![
-                    CoreExpr::guard(made.prefers_forward.clone(), f),
-                    CoreExpr::guard(made.prefers_forward.negated(), r),
+                    CoreExpr::guard(parts.prefers_forward.clone(), f),
+                    CoreExpr::guard(parts.prefers_forward.negated(), r),
                 ];
                 CoreExpr::new(ExprKind::Add(terms), ty, pass.span)
             }

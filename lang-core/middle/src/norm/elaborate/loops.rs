@@ -127,8 +127,8 @@ impl Elaborator<'_> {
         let params = vec![(carry_name(f, fold.acc), carry.ty.clone())];
         let mut inner = ElabFrame { code: f.code.clone(), env: f.env.clone() };
         inner.env.insert(var.local, SymbolicValue::Int { poly: range.value_at(&counter.value()), exact: true });
-        let body = self.loop_body(&known, params, span, |this, given| {
-            let Some(carry) = given.into_iter().next() else {
+        let body = self.loop_body(&known, params, span, |this, values| {
+            let Some(carry) = values.into_iter().next() else {
                 return Err(this.no_core_form(NoCoreFormReason::Errors, span));
             };
             let carry = this.data_value(&carry, span)?;
@@ -181,8 +181,8 @@ impl Elaborator<'_> {
             &Index { extent: Poly::atom(Atom::Overflow), ..counter.clone() },
             params,
             span,
-            |this, given| {
-                let Some(carry) = given.into_iter().next() else {
+            |this, values| {
+                let Some(carry) = values.into_iter().next() else {
                     return Err(this.no_core_form(NoCoreFormReason::Errors, span));
                 };
                 let before = this.component(&carry, 1)?;
@@ -202,7 +202,8 @@ impl Elaborator<'_> {
         )?;
         // A scan is two loops here. They must have equal spacing, because Tensor SSA merges them
         // into one.
-        let again = states.as_ref().map(|kept| CheckpointSettings { spacing: kept.spacing.clone(), check: None });
+        let scan_settings =
+            states.as_ref().map(|kept| CheckpointSettings { spacing: kept.spacing.clone(), check: None });
         let e = self.build_loop(&region, counter.clone(), CoreTripCount::While, states, start.clone(), span);
         let e = self.bind("r", e);
         if !scan {
@@ -215,7 +216,7 @@ impl Elaborator<'_> {
             return Err(self.no_core_form(NoCoreFormReason::DataRange, span));
         }
         let counter = Index { extent: trips, ..self.vars.fresh_index("step", Poly::default()) };
-        let e = self.build_loop(&region, counter, CoreTripCount::While, again, start, span);
+        let e = self.build_loop(&region, counter, CoreTripCount::While, scan_settings, start, span);
         let e = self.bind("r", e);
         self.prepend_initial_state(&init, &CoreExpr::proj(&e, 1), 1, span)
     }

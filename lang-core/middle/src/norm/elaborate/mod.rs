@@ -90,12 +90,12 @@ pub trait ElabQueries {
 /// The first expression in it that has no core form.
 pub fn elaborate(bodies: &dyn ElabQueries, callee: &Arc<FunctionKey>) -> Result<CoreFunction, Box<NoCoreForm>> {
     let mut elaborator = Elaborator::new(bodies, callee);
-    let made = match &callee.runtime_request {
+    let function = match &callee.runtime_request {
         Some(applied) => elaborator.elaborate_request(callee, applied),
         None => elaborator.elaborate_function(callee),
     };
     if callee.rules.is_empty() {
-        return made;
+        return function;
     }
     // Elaboration of the definition has reached the rule, if it exists.
     elaborator
@@ -366,7 +366,7 @@ impl<'a> Elaborator<'a> {
         }
         let mut extra: Vec<_> = extra.into_iter().collect();
         extra.sort();
-        let given: HashMap<u32, Poly> = extra
+        let size_values: HashMap<u32, Poly> = extra
             .into_iter()
             .map(|(k, name)| {
                 let size = self.add_size(name);
@@ -375,7 +375,7 @@ impl<'a> Elaborator<'a> {
             })
             .collect();
         let put = |p: &Poly, _: u32| {
-            p.substitute(&|a| if let Atom::SizeParam(k, _) = a { given.get(k).cloned() } else { None })
+            p.substitute(&|a| if let Atom::SizeParam(k, _) = a { size_values.get(k).cloned() } else { None })
         };
         callee.types.iter().map(|t| t.map_sizes(&put)).collect()
     }
@@ -575,9 +575,9 @@ impl<'a> Elaborator<'a> {
         let mut found = Vec::new();
         ty.visit(&mut |_| {}, &mut |p| found.push(p.clone()));
         for p in found {
-            let mut told = false;
-            p.for_each_atom(&mut |a| told |= matches!(a, Atom::Arg(..)));
-            let q = if open && told { self.partial_size(f, &p) } else { self.elaborate_size(f, &p, span)? };
+            let mut has_argument = false;
+            p.for_each_atom(&mut |a| has_argument |= matches!(a, Atom::Arg(..)));
+            let q = if open && has_argument { self.partial_size(f, &p) } else { self.elaborate_size(f, &p, span)? };
             sizes.insert(p, q);
         }
         let param = |t: &Type, _: u32| match t {

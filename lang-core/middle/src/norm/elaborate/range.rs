@@ -44,8 +44,8 @@ impl Elaborator<'_> {
         var: &TypedIndexVar,
         span: Span,
     ) -> ElabResult<(Index, Poly, Pred)> {
-        let (index, value, inside, asked) = self.checked_index_range(f, var, span)?;
-        if asked.is_some() {
+        let (index, value, inside, step_check) = self.checked_index_range(f, var, span)?;
+        if step_check.is_some() {
             Err(self.no_core_form(NoCoreFormReason::DataRange, span))
         } else {
             Ok((index, value, inside))
@@ -124,9 +124,9 @@ impl Elaborator<'_> {
             let Some((_, e)) = scopes.flat_map(|s| &s.bindings).find(|(local, _)| *local == x).cloned() else {
                 continue;
             };
-            let (mut of, mut asked) = (e, Vec::new());
+            let (mut of, mut checks) = (e, Vec::new());
             while let ExprKind::Check(p, what, inner) = &of.kind {
-                asked.push((p.clone(), what.clone()));
+                checks.push((p.clone(), what.clone()));
                 of = inner.clone();
             }
             let mut at = Vec::new();
@@ -149,7 +149,7 @@ impl Elaborator<'_> {
             if renamed.is_none() && !self.is_loop_invariant(&of) {
                 continue;
             }
-            for (p, what) in asked {
+            for (p, what) in checks {
                 let unit = of.with_kind(ExprKind::Tuple(Vec::new()), CoreType::unit());
                 let check = unit.with_kind(ExprKind::Check(p, what, unit.clone()), unit.ty.clone());
                 self.bind("assert", check);
@@ -238,15 +238,15 @@ impl Elaborator<'_> {
             return Err(self.no_core_form(NoCoreFormReason::DataRange, span));
         }
         let positive = Pred::less(&Poly::default(), &by);
-        let asked = (!self.context.implies(&positive)).then_some(positive);
-        Ok(IndexValues { first, step: by, count, step_check: asked })
+        let step_check = (!self.context.implies(&positive)).then_some(positive);
+        Ok(IndexValues { first, step: by, count, step_check })
     }
 
     /// Adds the check on the step of a range to a value.
-    pub(super) fn check_step(&self, f: &ElabFrame, id: TypedId, asked: Option<Pred>, e: ExprRef) -> ExprRef {
-        let Some(asked) = asked else { return e };
+    pub(super) fn check_step(&self, f: &ElabFrame, id: TypedId, step_check: Option<Pred>, e: ExprRef) -> ExprRef {
+        let Some(condition) = step_check else { return e };
         let what = self.check_failure(f, id, Code::E0511, "the stride is below 1");
-        e.with_kind(ExprKind::Check(asked, what, e.clone()), e.ty.clone())
+        e.with_kind(ExprKind::Check(condition, what, e.clone()), e.ty.clone())
     }
 
     /// Returns whether the polynomial reads data that differ for each value of an index variable in

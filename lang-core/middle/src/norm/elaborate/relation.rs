@@ -122,10 +122,10 @@ impl Elaborator<'_> {
         let what = self.check_failure(f, id, Code::E0500, "relation index out of bounds");
         let indices: Vec<Index> = dims.iter().map(|n| self.vars.fresh_index("i", n.clone())).collect();
         let row = self.vars.fresh_index("row", count.clone());
-        let told = indices.iter().enumerate().map(|(k, i)| Pred::equal(&i.value(), &place(&row.value(), k)));
-        let told = Pred::all(told);
+        let equations = indices.iter().enumerate().map(|(k, i)| Pred::equal(&i.value(), &place(&row.value(), k)));
+        let row_pred = Pred::all(equations);
         let one = CoreExpr::new(ExprKind::Index(Poly::constant(1)), INTEGER, span);
-        let count = CoreExpr::new(ExprKind::Sum(row, CoreExpr::guard(told, one)), INTEGER, span);
+        let count = CoreExpr::new(ExprKind::Sum(row, CoreExpr::guard(row_pred, one)), INTEGER, span);
         let counts = indices.iter().rev().fold(count, |e, i| CoreExpr::generate(i.clone(), e));
         let counts = counts.with_kind(ExprKind::Check(outside.negated(), what, counts.clone()), counts.ty.clone());
         let counts = self.bind_array(counts);
@@ -167,10 +167,10 @@ impl Elaborator<'_> {
 
 /// Whether the call takes a relation that the program builds, or returns one.
 pub(super) fn builds_relations(args: &[SymbolicValue], types: &[Type], result: &Type) -> bool {
-    let made = |(arg, ty): (&SymbolicValue, &Type)| {
+    let is_built = |(arg, ty): (&SymbolicValue, &Type)| {
         contains_relation(ty) && !matches!(arg, SymbolicValue::Data(e) if matches!(e.ty, CoreType::Rel(_)))
     };
-    contains_relation(result) || args.iter().zip(types).any(made)
+    contains_relation(result) || args.iter().zip(types).any(is_built)
 }
 
 fn contains_relation(ty: &Type) -> bool {

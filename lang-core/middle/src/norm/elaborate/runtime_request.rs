@@ -43,12 +43,12 @@ impl Elaborator<'_> {
     ) -> ElabResult<CoreFunction> {
         let mut passed = RequestParams::default();
         let span = Span::default();
-        for (name, ty, given) in &applied.globals {
-            let sym = self.add_value_params(&mut passed, given, ty, &name.name)?;
+        for (name, ty, shape) in &applied.globals {
+            let sym = self.add_value_params(&mut passed, shape, ty, &name.name)?;
             self.globals.insert(name.clone(), sym);
         }
         let (bindings, result) = self.in_scope(|this| match &applied.site {
-            RequestSite::Operator(operator, given) => this.apply_operator(&mut passed, operator, given),
+            RequestSite::Operator(operator, shapes) => this.apply_operator(&mut passed, operator, shapes),
             RequestSite::Variable { scope, variable: by, expression: of, .. } => {
                 let mut frame = this.frame_for_scope(&mut passed, scope, &SolvedSizes::new())?;
                 let span = this.span(&frame, *of);
@@ -80,25 +80,26 @@ impl Elaborator<'_> {
         &mut self,
         passed: &mut RequestParams,
         operator: &DerivativeOperator,
-        given: &[StaticShape],
+        shapes: &[StaticShape],
     ) -> ElabResult<SymbolicValue> {
         let span = Span::default();
         let frame = self.frame_for_scope(passed, &operator.scope, &SolvedSizes::new())?;
         let ty = self.operator_type(&frame, operator)?;
         let wanted = self.operand_params(&ty, operator.operator, Self::operand_arity(&frame.code.body, operator));
         let of = self.function_operand(passed, &operator.function, Some(&wanted))?;
-        let given = given.iter().zip(&ty.params).map(|(given, (name, ty))| (given, name.as_deref().unwrap_or("x"), ty));
+        let arguments =
+            shapes.iter().zip(&ty.params).map(|(shape, (name, ty))| (shape, name.as_deref().unwrap_or("x"), ty));
         // Integer arguments may be sizes, also in the types of arguments after them.
         let mut integer =
-            |given: &StaticShape, name| matches!(given, StaticShape::Integer).then(|| self.vars.fresh(name));
-        let integers: Vec<Option<LocalId>> = given.clone().map(|(given, name, _)| integer(given, name)).collect();
+            |shape: &StaticShape, name| matches!(shape, StaticShape::Integer).then(|| self.vars.fresh(name));
+        let integers: Vec<Option<LocalId>> = arguments.clone().map(|(shape, name, _)| integer(shape, name)).collect();
         let values: Vec<Option<Poly>> =
             integers.iter().map(|local| local.map(|local| Poly::atom(self.vars.atom(local)))).collect();
         let mut args: Vec<SymbolicValue> = Vec::new();
-        for ((given, name, ty), local) in given.zip(integers) {
+        for ((shape, name, ty), local) in arguments.zip(integers) {
             args.push(match local {
                 Some(local) => self.add_integer_param(passed, local),
-                None => self.add_value_params(passed, given, &ty.substitute_arguments(&values), name)?,
+                None => self.add_value_params(passed, shape, &ty.substitute_arguments(&values), name)?,
             });
         }
         let wrt = operator.wrt.to_vec();
@@ -220,22 +221,22 @@ impl Elaborator<'_> {
         let params = signature.params.iter().map(|(n, t)| (Some(n.clone()), t.substitute(&own, &as_local)));
         let open = FunType { params: params.collect(), result: Type::Error };
         let solved = wanted.map(|wanted| solve_sizes(wanted, &open)).unwrap_or_default();
-        let mut given = Vec::new();
+        let mut size_values = Vec::new();
         for k in 0..sizes {
             let size_name = signature.sizes.get(k as usize).map(|s| s.name.clone()).unwrap_or_default();
             let size = self.add_size(size_name);
             passed.sizes.push(size);
-            given.push(solved.get(&LocalId(k)).cloned().unwrap_or_else(|| Poly::atom(self.vars.atom(size))));
+            size_values.push(solved.get(&LocalId(k)).cloned().unwrap_or_else(|| Poly::atom(self.vars.atom(size))));
         }
         // Sizes that an integer argument determines stay open.
         let bound = |k: u32| match signature.sizes.get(k as usize)?.source {
             SizeSource::Param(p) => Some(Poly::atom(Atom::Arg(0, p))),
-            _ => given.get(k as usize).cloned(),
+            _ => size_values.get(k as usize).cloned(),
         };
         let params = signature.params.iter().map(|(n, t)| (Some(n.clone()), t.substitute(&own, &bound)));
         let ty = FunType { params: params.collect(), result: signature.result.substitute(&own, &bound) };
         let result = ty.result.clone();
-        let closure = Closure::Definition { name: name.clone(), types: types.clone(), sizes: given, result };
+        let closure = Closure::Definition { name: name.clone(), types: types.clone(), sizes: size_values, result };
         Ok(self.new_operand(closure, ty))
     }
 
@@ -273,22 +274,22 @@ impl Elaborator<'_> {
         let inlined = (*item != self.item).then(Span::default);
         let code = Rc::new(ElabBody { item: item.clone(), body: Arc::clone(body), types, inlined });
         let mut frame = ElabFrame { code, env: ElabEnv::new() };
-        for (local, given) in &scope.locals {
+        for (local, shape) in &scope.locals {
             let declared = body.locals.get(local.0 as usize);
             let (name, ty) = declared.map(|l| (l.name.clone(), l.ty.clone())).unwrap_or((Name::default(), Type::I64));
-            let sym = match given {
+            let sym = match shape {
                 StaticShape::Size => {
                     let size = self.add_size(name);
                     passed.sizes.push(size);
                     SymbolicValue::Int { poly: Poly::atom(self.vars.atom(size)), exact: true }
                 }
-                StaticShape::Integer => self.add_value_params(passed, given, &Type::I64, &name)?,
+                StaticShape::Integer => self.add_value_params(passed, shape, &Type::I64, &name)?,
                 _ => {
                     let ty = self.open_type(&frame, &ty, Span::default())?;
-                    self.add_value_params(passed, given, &ty, &name)?
+                    self.add_value_params(passed, shape, &ty, &name)?
                 }
             };
-            let sym = match (given, solved.get(local)) {
+            let sym = match (shape, solved.get(local)) {
                 (StaticShape::Size | StaticShape::Integer, Some(poly)) => {
                     SymbolicValue::Int { poly: poly.clone(), exact: true }
                 }
@@ -324,12 +325,12 @@ impl Elaborator<'_> {
     fn add_value_params(
         &mut self,
         passed: &mut RequestParams,
-        given: &StaticShape,
+        shape: &StaticShape,
         ty: &Type,
         name: &str,
     ) -> ElabResult<SymbolicValue> {
         let span = Span::default();
-        match (given, ty) {
+        match (shape, ty) {
             (StaticShape::Integer | StaticShape::Size, _) => {
                 let param = self.vars.fresh(name);
                 Ok(self.add_integer_param(passed, param))
@@ -349,14 +350,14 @@ impl Elaborator<'_> {
             }
             (StaticShape::Tuple(items), Type::Tuple(types)) => {
                 let parts =
-                    items.iter().zip(types.iter()).map(|(given, ty)| self.add_value_params(passed, given, ty, name));
+                    items.iter().zip(types.iter()).map(|(item, ty)| self.add_value_params(passed, item, ty, name));
                 Ok(SymbolicValue::Tuple(parts.collect::<ElabResult<_>>()?, TupleLabels::Positions))
             }
             (StaticShape::Record(fields), Type::Record(types)) => {
                 let mut parts = Vec::new();
-                for (field, given) in fields {
+                for (field, field_shape) in fields {
                     let ty = types.iter().find(|(n, _)| n == field).map_or(&Type::Error, |(_, t)| t);
-                    parts.push(self.add_value_params(passed, given, ty, field)?);
+                    parts.push(self.add_value_params(passed, field_shape, ty, field)?);
                 }
                 let names = fields.iter().map(|(n, _)| n.clone()).collect();
                 Ok(SymbolicValue::Tuple(parts, TupleLabels::Fields(names)))

@@ -150,14 +150,14 @@ impl Elaborator<'_> {
             other => return other,
         };
         self.local_functions.truncate(locals);
-        let apart = self.in_closed_scope(span, |this| {
+        let outlined = self.in_closed_scope(span, |this| {
             let e = this.outline(span, |this| {
                 let value = f(this)?;
                 this.data_value(&value, span)
             })?;
             Ok(SymbolicValue::Data(e))
         });
-        apart.map_err(|_| outside)
+        outlined.map_err(|_| outside)
     }
 
     /// Elaborates a truth value to a predicate.

@@ -178,10 +178,10 @@ struct VerdictCounts {
 fn certify_and_compare(count: u64, seed: u64) -> VerdictCounts {
     let mut seen = VerdictCounts::default();
     for seed in seed..seed + count {
-        let asked = random_question(seed);
-        let question = asked.question();
+        let owned_question = random_question(seed);
+        let question = owned_question.question();
         let certificate = certify(&question);
-        let shown = || format!("seed {seed}: {asked:#?}\n{certificate:#?}");
+        let shown = || format!("seed {seed}: {owned_question:#?}\n{certificate:#?}");
         let draw = &mut LcgRng(seed);
         let mut values: AtomValues = AtomValues::new();
         let mut put = |point: &[i64]| {
@@ -252,11 +252,11 @@ fn large_questions_end() {
     let sizes = ["n", "m", "k", "a", "b", "c", "d", "e", "f", "g", "h", "i"];
     let mut proved = 0;
     for seed in 0..60 {
-        let asked = random_question_over(seed, &sizes, 10);
-        let certificate = certify(&asked.question());
+        let owned_question = random_question_over(seed, &sizes, 10);
+        let certificate = certify(&owned_question.question());
         proved += u32::from(matches!(certificate.verdict, CertificateVerdict::Proved { .. }));
         let unknown = matches!(certificate.verdict, CertificateVerdict::Unknown(_));
-        assert!(unknown || certificate.check(&asked.question()), "seed {seed}");
+        assert!(unknown || certificate.check(&owned_question.question()), "seed {seed}");
     }
     println!("{proved} proved");
     assert!(proved > 5);

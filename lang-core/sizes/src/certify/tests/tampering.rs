@@ -13,8 +13,8 @@ use crate::predicate::{Atom, Poly};
 fn combinations<'p>(proof: &'p mut Proof, all: &mut Vec<&'p mut Combination>) {
     match proof {
         Proof::Split(_, sides) => sides.iter_mut().for_each(|p| combinations(p, all)),
-        Proof::Decide(told, rest) => {
-            all.extend(&mut told.combinations);
+        Proof::Decide(decision, rest) => {
+            all.extend(&mut decision.combinations);
             combinations(rest, all);
         }
         Proof::Sum(why) | Proof::Contradiction(why) => all.push(why),
@@ -36,21 +36,21 @@ fn change_node(proof: &mut Proof, at: &mut usize, f: &mut dyn FnMut(&mut Proof))
     }
 }
 
-/// The kind of change.
+/// A kind of deliberate error in a proof.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 enum Tampering {
     Coefficient,
     GoalFactor,
-    PartLost,
+    ProductLost,
     FactLost,
     FactAdded,
     FactOther,
     Negative,
-    Swapped,
-    Moved,
-    Flipped,
+    SidesSwapped,
+    SplitMoved,
+    DecisionFlipped,
     DecisionLost,
-    Other,
+    LeafKindChanged,
     SideLost,
 }
 
@@ -74,7 +74,7 @@ fn tamper(proof: &mut Proof, draw: &mut LcgRng) -> Option<Tampering> {
             }
             1 => {
                 parts.remove(which);
-                Tampering::PartLost
+                Tampering::ProductLost
             }
             2 if !part.1.is_empty() => {
                 part.1.pop();
@@ -108,33 +108,33 @@ fn tamper(proof: &mut Proof, draw: &mut LcgRng) -> Option<Tampering> {
             Proof::Split(p, sides) => match kind {
                 0 => {
                     sides.reverse();
-                    Tampering::Swapped
+                    Tampering::SidesSwapped
                 }
                 1 => {
                     *p = p.add_constant(1);
-                    Tampering::Moved
+                    Tampering::SplitMoved
                 }
                 _ => {
                     *proof = sides[0].clone();
                     Tampering::SideLost
                 }
             },
-            Proof::Decide(told, rest) => {
+            Proof::Decide(decision, rest) => {
                 if kind == 0 {
                     *proof = (**rest).clone();
                     Tampering::DecisionLost
                 } else {
-                    told.holds = !told.holds;
-                    Tampering::Flipped
+                    decision.holds = !decision.holds;
+                    Tampering::DecisionFlipped
                 }
             }
             Proof::Sum(why) => {
                 *proof = Proof::Contradiction(why.clone());
-                Tampering::Other
+                Tampering::LeafKindChanged
             }
             Proof::Contradiction(why) => {
                 *proof = Proof::Sum(why.clone());
-                Tampering::Other
+                Tampering::LeafKindChanged
             }
         });
     });
@@ -207,8 +207,8 @@ fn no_wrong_proof_is_accepted() {
     let (mut rejected, mut accepted) = (BTreeMap::<Tampering, u32>::new(), BTreeMap::<Tampering, u32>::new());
     let (mut others, mut still) = (0, 0);
     for seed in 0..500 {
-        let asked = random_question(seed);
-        let question = asked.question();
+        let owned_question = random_question(seed);
+        let question = owned_question.question();
         let CertificateVerdict::Proved { factor, proof, tight_sizes: tight } = certify(&question).verdict else {
             continue;
         };
@@ -230,7 +230,7 @@ fn no_wrong_proof_is_accepted() {
                 continue;
             }
             *accepted.entry(done).or_default() += 1;
-            let numbers = [Tampering::Coefficient, Tampering::GoalFactor, Tampering::PartLost, Tampering::Negative];
+            let numbers = [Tampering::Coefficient, Tampering::GoalFactor, Tampering::ProductLost, Tampering::Negative];
             assert!(!numbers.contains(&done), "seed {seed}: {done:?} in {wrong:#?}");
         }
         for _ in 0..6 {

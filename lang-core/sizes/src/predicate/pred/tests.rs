@@ -159,7 +159,7 @@ fn variables_are_not_caught() {
     // An existential replaces an element that mentions a bound variable.
     let double = |at: &Poly| Pred::raw_exists(&inner, &Pred::equal(at, &inner.value().scale(2)));
     let some = Pred::raw_exists(&outer, &element(poly("i").sub(&outer.value())));
-    let told = some.replace_opaque(&|x| Some(double(&x.indices[0])));
+    let replaced = some.replace_opaque(&|x| Some(double(&x.indices[0])));
     // An existential around a disjunction from which a nested existential disappears.
     let gone = Pred::raw_exists(&inner, &element(inner.value())).and(&Pred::less(&poly("n"), &Poly::default()));
     let either = Pred::raw_exists(&one, &Pred::any_of([element(poly("j").sub(&one.value())), gone]));
@@ -168,7 +168,7 @@ fn variables_are_not_caught() {
         Pred::raw_exists(&outer, &put("j", &put("n", &either, Poly::default()), outer.value().add_constant(1)));
     for_each_point(|at| {
         let i = at[&atom("i")];
-        assert_eq!(holds(&told, at), (0..3).any(|e| [0, 2, 4].contains(&(i - e))), "{told}: {at:?}");
+        assert_eq!(holds(&replaced, at), (0..3).any(|e| [0, 2, 4].contains(&(i - e))), "{replaced}: {at:?}");
         assert!(holds(&around, at), "{around}: {at:?}");
     });
 }

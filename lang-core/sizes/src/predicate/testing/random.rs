@@ -465,7 +465,7 @@ impl RandomPred {
         let each = |items: &[Self], reached: &mut CoverageTable| -> Option<Vec<Pred>> {
             items.iter().map(|p| p.pred(reached)).collect()
         };
-        let made = match self {
+        let pred = match self {
             Self::Compare(relation, a, b) => {
                 let (a, b) = (a.poly(), b.poly());
                 let (p, over) = (a.sub(&b), a.sub(&b).as_constant().is_none());
@@ -487,22 +487,22 @@ impl RandomPred {
                         Pred::in_range(&a, &b)
                     }
                     ComparisonKind::Nonneg => {
-                        let made = Pred::nonneg(&p);
+                        let normalised = Pred::nonneg(&p);
                         reached.count("nonneg", true);
-                        reached.count("nonneg: a common factor goes", over && made != Pred::Ge(p));
-                        made
+                        reached.count("nonneg: a common factor goes", over && normalised != Pred::Ge(p));
+                        normalised
                     }
                     ComparisonKind::Zero => {
-                        let made = Pred::zero(&p);
+                        let normalised = Pred::zero(&p);
                         reached.count("zero", true);
-                        reached.count("zero: at no integer", over && made.is_false());
-                        made
+                        reached.count("zero: at no integer", over && normalised.is_false());
+                        normalised
                     }
                     ComparisonKind::Nonzero => {
-                        let made = Pred::nonzero(&p);
+                        let normalised = Pred::nonzero(&p);
                         reached.count("nonzero", true);
-                        reached.count("nonzero: at all integers", over && made.is_true());
-                        made
+                        reached.count("nonzero: at all integers", over && normalised.is_true());
+                        normalised
                     }
                 }
             }
@@ -510,10 +510,10 @@ impl RandomPred {
             Self::Member(a, b, is) => Pred::Member(RELATION, "r".into(), Arc::from([a.poly(), b.poly()]), *is),
             Self::All(items) => {
                 let items = each(items, reached)?;
-                let made = Pred::all(items.clone());
+                let conjunction = Pred::all(items.clone());
                 reached.count("all", true);
-                reached.count("all: one denies another", made.is_false() && !items.iter().any(Pred::is_false));
-                made
+                reached.count("all: one denies another", conjunction.is_false() && !items.iter().any(Pred::is_false));
+                conjunction
             }
             Self::And(two) => {
                 reached.count("and", true);
@@ -521,10 +521,10 @@ impl RandomPred {
             }
             Self::AnyOf(items) => {
                 let items = each(items, reached)?;
-                let made = Pred::any_of(items.clone());
+                let disjunction = Pred::any_of(items.clone());
                 reached.count("any_of", true);
-                reached.count("any_of: one denies another", made.is_true() && !items.iter().any(Pred::is_true));
-                made
+                reached.count("any_of: one denies another", disjunction.is_true() && !items.iter().any(Pred::is_true));
+                disjunction
             }
             Self::Not(p) => {
                 reached.count("negated", true);
@@ -548,28 +548,28 @@ impl RandomPred {
                 FactContext::default().simplify(&p.pred(reached)?)
             }
         };
-        (!made.has_overflowed()).then_some(made)
+        (!pred.has_overflowed()).then_some(pred)
     }
 }
 
 /// Returns the existential after elimination.
 pub(crate) fn exists(index: &Index, body: &Pred, reached: &mut CoverageTable) -> Pred {
-    let made = Pred::exists(index, body);
+    let existential = Pred::exists(index, body);
     let solved = body.solve_for(&index.atom()).is_some();
     let left = |p: &Pred| matches!(p, Pred::Exists(..));
     reached.count("exists", true);
     reached.count("exists: over a union", matches!(body, Pred::Or(items) if items.len() > 1));
     reached.count("exists: an equation tells the index", solved);
     let bounds = !solved && !matches!(body, Pred::Or(_)) && body.mentions(&index.atom());
-    reached.count("exists: bounds meet", bounds && !made.conjuncts().iter().any(left));
-    reached.count("exists: left as it is", bounds && made.conjuncts().iter().any(left));
-    made
+    reached.count("exists: bounds meet", bounds && !existential.conjuncts().iter().any(left));
+    reached.count("exists: left as it is", bounds && existential.conjuncts().iter().any(left));
+    existential
 }
 
 /// Returns the existential without elimination.
 pub(crate) fn raw_exists(index: &Index, body: &Pred, reached: &mut CoverageTable) -> Pred {
-    let made = Pred::raw_exists(index, body);
+    let existential = Pred::raw_exists(index, body);
     reached.count("some", true);
-    assert!(matches!(made, Pred::Exists(_, _, true)) || body.is_false(), "{made}");
-    made
+    assert!(matches!(existential, Pred::Exists(_, _, true)) || body.is_false(), "{existential}");
+    existential
 }

@@ -134,18 +134,18 @@ pub(super) fn foreign_word(a: &TokenContext) -> Option<Diagnostic> {
     let find = |table: &'static [(&[&str], Hint)], name: &str| {
         table.iter().find(|(names, _)| names.contains(&name)).map(|(_, help)| help.clone())
     };
-    let told =
+    let keyword_diagnostic =
         |at: usize, name: &str, help: Hint| a.diagnostic_at(at, at + 1, format!("`{name}` is not a keyword"), help);
     let operand = a.expects_operator() && a.current.is_some_and(TokenClass::starts_expr);
     if operand
         && let Some(name) = a.name_before(1)
         && let Some(help) = find(PREFIX_WORDS, name)
     {
-        return Some(told(a.at - 1, name, help));
+        return Some(keyword_diagnostic(a.at - 1, name, help));
     }
     let between = a.expects_operator() || a.expects_sym(Sym::DotDot) || a.expects_keyword(Word::Else);
     let name = a.name_before(0).filter(|_| between)?;
-    Some(told(a.at, name, find(INFIX_WORDS, name)?))
+    Some(keyword_diagnostic(a.at, name, find(INFIX_WORDS, name)?))
 }
 
 /// A row: the condition and the hint.

@@ -165,7 +165,8 @@ impl DiagnosticStore {
 
     /// Clears the diagnostics of closed documents and forgets their data.
     fn forget_closed(&mut self, context: &RequestContext<'_>) {
-        let closed: Vec<Url> = self.published.keys().filter(|url| context.documents.get(url).is_none()).cloned().collect();
+        let closed: Vec<Url> =
+            self.published.keys().filter(|url| context.documents.get(url).is_none()).cloned().collect();
         for uri in closed {
             self.published.remove(&uri);
             let params = PublishDiagnosticsParams { uri, diagnostics: Vec::new(), version: None };
@@ -268,8 +269,11 @@ impl CheckTask {
             return;
         }
         self.queue.send(move |state| state.imports_searched(&fresh));
-        let documents =
-            if context.abilities.pulls_diagnostics { Vec::new() } else { ordered_documents(&context, self.edited.as_ref()) };
+        let documents = if context.abilities.pulls_diagnostics {
+            Vec::new()
+        } else {
+            ordered_documents(&context, self.edited.as_ref())
+        };
         for document in documents {
             let before = lock_store(context.diagnostic_store).module_diagnostics.get(&document.module).cloned();
             // For a large module, the diagnostics of the edited items come first.

@@ -405,7 +405,8 @@ impl LanguageServer for Server {
 
     async fn code_action_resolve(&self, action: CodeAction) -> Result<CodeAction> {
         let Some((url, def, stage)) = insight::derivative_target(action.data.as_ref()) else { return Ok(action) };
-        self.ask_slow(&url.clone(), move |context| insight::resolve_action(context, action.clone(), &url, &def, stage)).await
+        self.ask_slow(&url.clone(), move |context| insight::resolve_action(context, action.clone(), &url, &def, stage))
+            .await
     }
 
     async fn formatting(&self, params: DocumentFormattingParams) -> Result<Option<Vec<TextEdit>>> {
@@ -452,8 +453,10 @@ impl LanguageServer for Server {
 
     async fn references(&self, params: ReferenceParams) -> Result<Option<Vec<Location>>> {
         let (at, declaration) = (params.text_document_position, params.context.include_declaration);
-        self.ask(Some(&at.text_document.uri.clone()), move |context| navigate::find_references(context, &at, declaration))
-            .await
+        self.ask(Some(&at.text_document.uri.clone()), move |context| {
+            navigate::find_references(context, &at, declaration)
+        })
+        .await
     }
 
     async fn document_highlight(&self, params: DocumentHighlightParams) -> Result<Option<Vec<DocumentHighlight>>> {
@@ -489,7 +492,8 @@ impl LanguageServer for Server {
         params: SemanticTokensRangeParams,
     ) -> Result<Option<SemanticTokensRangeResult>> {
         let url = params.text_document.uri;
-        let all = self.ask(Some(&url.clone()), move |context| tokens::tokens_of_range(context, &url, params.range)).await?;
+        let all =
+            self.ask(Some(&url.clone()), move |context| tokens::tokens_of_range(context, &url, params.range)).await?;
         Ok(Some(SemanticTokensRangeResult::Tokens(all)))
     }
 }

@@ -103,7 +103,10 @@ fn markdown(value: String) -> Documentation {
 }
 
 /// Returns the signatures of the call at a position, with the active parameter.
-pub(crate) fn signatures(context: &RequestContext<'_>, at: &TextDocumentPositionParams) -> Result<Option<SignatureHelp>> {
+pub(crate) fn signatures(
+    context: &RequestContext<'_>,
+    at: &TextDocumentPositionParams,
+) -> Result<Option<SignatureHelp>> {
     let text = context.document(&at.text_document.uri)?;
     let found = signature_help(context.session, &text.module, text.offset(at.position));
     if found.is_empty() {

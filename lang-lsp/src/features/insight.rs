@@ -49,7 +49,12 @@ const MANY_DEFINITIONS: usize = 300;
 
 /// Returns the hover of an offset. If costs and derivatives are missing, the last known ones are
 /// filled in.
-fn hover_with_last_known(context: &RequestContext<'_>, module: &ModuleName, at: u32, depth: HoverDepth) -> Option<Told> {
+fn hover_with_last_known(
+    context: &RequestContext<'_>,
+    module: &ModuleName,
+    at: u32,
+    depth: HoverDepth,
+) -> Option<Told> {
     let quick = told_at(context.session, module, at, HoverDepth::Quick)?;
     let item = context.session.item_at(module, at).filter(|_| quick.pending);
     let Some(item) = item.map(|item| item.global) else { return Some(quick) };
@@ -330,7 +335,11 @@ pub(crate) fn resolve_action(
 }
 
 /// Returns the views of the definition whose name is selected, as actions.
-fn view_actions(context: &RequestContext<'_>, text: &ModuleText, params: &CodeActionParams) -> Vec<CodeActionOrCommand> {
+fn view_actions(
+    context: &RequestContext<'_>,
+    text: &ModuleText,
+    params: &CodeActionParams,
+) -> Vec<CodeActionOrCommand> {
     let at = text.span(params.range);
     let found = lenses_at(context.session, &text.module, at.start).into_iter();
     let stages = found.filter_map(|lens| match lens.lens {

@@ -21,7 +21,8 @@ pub(crate) fn prepare(
     at: &TextDocumentPositionParams,
 ) -> Result<Option<PrepareRenameResponse>> {
     let text = context.document(&at.text_document.uri)?;
-    let (span, name) = prepare_rename(context.session, &text.module, text.offset(at.position)).map_err(request_failed)?;
+    let (span, name) =
+        prepare_rename(context.session, &text.module, text.offset(at.position)).map_err(request_failed)?;
     let range = text.range(span);
     Ok(Some(PrepareRenameResponse::RangeWithPlaceholder { range, placeholder: name.to_string() }))
 }

@@ -64,7 +64,10 @@ fn nonempty_name(name: &str) -> String {
 }
 
 /// Returns the symbols of all modules that match a query.
-pub(crate) fn symbols_of_workspace(context: &RequestContext<'_>, query: &str) -> Result<Option<Vec<SymbolInformation>>> {
+pub(crate) fn symbols_of_workspace(
+    context: &RequestContext<'_>,
+    query: &str,
+) -> Result<Option<Vec<SymbolInformation>>> {
     let found = workspace_symbols(context.session, query).into_iter();
     let one = |s: lang_ide::symbols::WorkspaceSymbol| {
         let module = s.location.module.rsplit('/').next().unwrap_or_default().to_owned();

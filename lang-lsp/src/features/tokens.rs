@@ -131,7 +131,9 @@ fn encode_document(context: &RequestContext<'_>, text: &ModuleText, mut document
     for part in parts {
         let start = text.position(part.start);
         let known = if start.character == 0 { before.find(&part.tokens) } else { None };
-        let Some(encoded) = known.or_else(|| EncodedRun::new(context, text, &part, start).map(Arc::new)) else { continue };
+        let Some(encoded) = known.or_else(|| EncodedRun::new(context, text, &part, start).map(Arc::new)) else {
+            continue;
+        };
         let (place, first) = encoded.first;
         let line = start.line.saturating_add(place.line);
         let delta_line = line.saturating_sub(at.line);

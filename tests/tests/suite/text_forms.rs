@@ -169,14 +169,18 @@ fn ssa_reads_back(ssa: &SsaFunction) -> Result<SsaFunction, String> {
         return Err(format!("printed otherwise:\n{text}{reprinted}"));
     }
     // Only variables that a statement uses have names in the text.
-    let without_vars = |s: &SsaFunction| SsaFunction { vars: lang_core::ir::Vars::default(), ..canonical::canonicalize_ssa(s).form };
+    let without_vars =
+        |s: &SsaFunction| SsaFunction { vars: lang_core::ir::Vars::default(), ..canonical::canonicalize_ssa(s).form };
     let (before, after) = (without_vars(ssa), without_vars(&read));
     if before == after {
         return Ok(read);
     }
+    // The text of a NaN omits its bits.
     let (before, after) = (format!("{before:#?}"), format!("{after:#?}"));
-    let pair = before.lines().zip(after.lines()).find(|(a, b)| a != b).unwrap_or_default();
-    Err(format!("{}\n  read as {}\n{text}", pair.0, pair.1))
+    match before.lines().zip(after.lines()).find(|(a, b)| a != b) {
+        Some((a, b)) => Err(format!("{a}\n  read as {b}\n{text}")),
+        None => Ok(read),
+    }
 }
 
 fn summed_up(wrong: &[String]) {

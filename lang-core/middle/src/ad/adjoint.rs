@@ -13,7 +13,7 @@ use std::sync::Arc;
 use super::forward::{exists_over, passed_inputs, spread_argument};
 use super::partial::ReadDomain;
 use super::reduce::{EXTREMUM_ADJ, PRODUCT_ADJ};
-use super::{DerivativeValue, Differentiator, PredictedSupport, FunctionLookup, canonical_indices, is_real};
+use super::{DerivativeValue, Differentiator, FunctionLookup, PredictedSupport, canonical_indices, is_real};
 use crate::norm::inline::BatchedCall;
 use crate::norm::rule_coverage::RuleCoverage;
 use lang_ir::core::{DerivativeKind, TypeLeaf};

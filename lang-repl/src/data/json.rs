@@ -40,11 +40,20 @@ impl<'a> JsonReader<'a> {
         self.text.get(self.offset..).unwrap_or_default()
     }
 
+    /// Returns the byte at this distance.
+    fn byte(&self, distance: usize) -> Option<u8> {
+        self.text.as_bytes().get(self.offset + distance).copied()
+    }
+
     /// Skips blanks, and returns the next character.
     fn peek_char(&mut self) -> Option<char> {
-        let rest = self.rest();
-        self.offset += rest.len() - rest.trim_start_matches([' ', '\t', '\n', '\r']).len();
-        self.rest().chars().next()
+        while let Some(b' ' | b'\t' | b'\n' | b'\r') = self.byte(0) {
+            self.offset += 1;
+        }
+        match self.byte(0) {
+            Some(byte) if byte.is_ascii() => Some(char::from(byte)),
+            _ => self.rest().chars().next(),
+        }
     }
 
     fn eat(&mut self, wanted: char) -> bool {
@@ -146,7 +155,7 @@ impl<'a> JsonReader<'a> {
     }
 
     fn read_scalar(&mut self, first: char) -> Result<LiteralKind, String> {
-        if first.is_ascii_digit() {
+        if first.is_ascii_digit() || first == '-' && self.byte(1) != Some(b'I') {
             return self.read_number();
         }
         let words = [
@@ -173,27 +182,30 @@ impl<'a> JsonReader<'a> {
     }
 
     fn read_digits(&mut self) -> Result<(), String> {
-        let digits = self.rest().bytes().take_while(u8::is_ascii_digit).count();
-        self.offset += digits;
+        let mut digits = 0;
+        while self.byte(0).is_some_and(|c| c.is_ascii_digit()) {
+            self.offset += 1;
+            digits += 1;
+        }
         if digits > 0 { Ok(()) } else { Err("expected a digit".to_owned()) }
     }
 
     fn read_number(&mut self) -> Result<LiteralKind, String> {
         let begin = self.offset;
-        self.offset += usize::from(self.rest().starts_with('-'));
-        if self.rest().starts_with('0') && self.rest().chars().nth(1).is_some_and(|c| c.is_ascii_digit()) {
+        self.offset += usize::from(self.byte(0) == Some(b'-'));
+        if self.byte(0) == Some(b'0') && self.byte(1).is_some_and(|c| c.is_ascii_digit()) {
             return Err("a number must not begin with 0".to_owned());
         }
         self.read_digits()?;
         let mut whole = true;
-        if self.rest().starts_with('.') {
+        if self.byte(0) == Some(b'.') {
             self.offset += 1;
             self.read_digits()?;
             whole = false;
         }
-        if self.rest().starts_with(['e', 'E']) {
+        if let Some(b'e' | b'E') = self.byte(0) {
             self.offset += 1;
-            self.offset += usize::from(self.rest().starts_with(['+', '-']));
+            self.offset += usize::from(matches!(self.byte(0), Some(b'+' | b'-')));
             self.read_digits()?;
             whole = false;
         }

@@ -68,7 +68,8 @@ fn bench_compiled_gradient(bencher: divan::Bencher<'_, '_>, model: &BenchmarkMod
     let point = point(&session, model);
     let globals = |_: &GlobalName| None;
     let outside = |why: &NoCoreForm, _: Option<DerivativeOp>| panic!("{why:?}");
-    let generated = CompiledEvaluator::new(&session, &globals, jit_cache(), &outside);
+    let executables = jit_cache();
+    let generated = CompiledEvaluator::new(&session, &globals, &executables, &outside);
     let name = format!("{}_gradient", model.name);
     bencher.bench_local(|| {
         call_definition(&session, Some(&generated), &name, model.gradient_sizes, vec![point.clone()])
@@ -107,7 +108,8 @@ fn from_text_to_the_first_gradient(bencher: divan::Bencher<'_, '_>, k: usize) {
     bencher.bench_local(|| {
         let session = checked_session(&text);
         let (globals, outside) = (|_: &GlobalName| None, |_: &NoCoreForm, _: Option<DerivativeOp>| {});
-        let generated = CompiledEvaluator::new(&session, &globals, jit_cache(), &outside);
+        let executables = jit_cache();
+        let generated = CompiledEvaluator::new(&session, &globals, &executables, &outside);
         call_definition(&session, Some(&generated), &name, SMALL[k].gradient_sizes, vec![point.clone()])
             .expect("a gradient")
     });

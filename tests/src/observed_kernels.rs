@@ -11,6 +11,9 @@ use lang_core::nest::Kernel;
 
 /// A receiver of the events of kernels. Each method does nothing by default.
 pub trait KernelObserver: Debug + Send + Sync {
+    /// The backend compiles a kernel.
+    fn compile(&self) {}
+
     /// The engine calls the code of a kernel.
     fn begin(&self) {}
 
@@ -34,6 +37,7 @@ pub struct ObservedBackend {
 
 impl KernelBackend for ObservedBackend {
     fn compile(&self, ssa: &Arc<SsaFunction>, kernel: &Arc<Kernel>) -> Option<Arc<dyn KernelCode>> {
+        self.observer.compile();
         let code = self.backend.compile(ssa, kernel)?;
         Some(Arc::new(ObservedCode { code, observer: Arc::clone(&self.observer) }))
     }

@@ -3,7 +3,7 @@
 //! `main`. The output ends at the first failure. Literate tests, golden tests and the generators
 //! run programs through it, with or without compiled code.
 
-use std::cell::{Cell, RefCell};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::{BTreeSet, HashMap};
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, LazyLock};
@@ -100,7 +100,7 @@ pub fn run_compiled(session: &Session, ways: &CompiledEvaluation) -> String {
     run_compiled_until(session, ways, &AtomicBool::new(false))
 }
 
-/// Same as [`run_generated`], until `interrupt` is set.
+/// Same as [`run_compiled`], until `interrupt` is set.
 #[must_use]
 pub fn run_compiled_until(session: &Session, ways: &CompiledEvaluation, interrupt: &AtomicBool) -> String {
     shown(ModuleRun { ways: Some(ways), ..ModuleRun::new(session, MAIN.into(), limits(), interrupt) })
@@ -165,7 +165,9 @@ impl CompiledEvaluation {
         Self { native: true, ..Self::default() }
     }
 
-    fn programs(&self) -> ExecutableCache {
+    /// Returns an empty cache of executables.
+    #[must_use]
+    pub fn new_executables(&self) -> ExecutableCache {
         // The engine runs every statement if the processor has no machine code backend.
         static JIT: LazyLock<Option<Arc<Jit>>> = LazyLock::new(|| Jit::new(2).ok().map(Arc::new));
         let Some(jit) = JIT.as_ref().filter(|_| self.native) else { return ExecutableCache::default() };
@@ -185,8 +187,22 @@ impl CompiledEvaluation {
 /// # Errors
 /// As [`value_of_main`].
 pub fn value_of_main_compiled(session: &Session, module: &str, ways: &CompiledEvaluation) -> Result<Value, String> {
+    value_of_main_with(session, module, ways, &ways.new_executables())
+}
+
+/// Same as [`value_of_main_compiled`], with the executables of earlier runs.
+///
+/// # Errors
+/// As [`value_of_main`].
+pub fn value_of_main_with(
+    session: &Session,
+    module: &str,
+    ways: &CompiledEvaluation,
+    executables: &ExecutableCache,
+) -> Result<Value, String> {
     let interrupt = AtomicBool::new(false);
-    let mut run = ModuleRun { ways: Some(ways), ..ModuleRun::new(session, module.into(), limits(), &interrupt) };
+    let start = ModuleRun::new(session, module.into(), limits(), &interrupt);
+    let mut run = ModuleRun { ways: Some(ways), executables: Some(executables), ..start };
     match run.main_module() {
         Ok(value) => value.ok_or_else(|| format!("{module} has no `main` without parameters")),
         Err(failure) => {
@@ -217,6 +233,9 @@ pub type InterpreterSetup<'p> = &'p dyn Fn(&mut Interp<'_>);
 struct ModuleRun<'s> {
     prepare: InterpreterSetup<'s>,
     ways: Option<&'s CompiledEvaluation>,
+    /// The executables of earlier runs; without them the items of this run share their own.
+    executables: Option<&'s ExecutableCache>,
+    own_executables: OnceCell<ExecutableCache>,
     session: &'s Session,
     main: ModuleName,
     limits: RunLimits,
@@ -231,6 +250,8 @@ impl<'s> ModuleRun<'s> {
         Self {
             prepare: &|_| {},
             ways: None,
+            executables: None,
+            own_executables: OnceCell::new(),
             session,
             main,
             limits,
@@ -327,8 +348,9 @@ impl<'s> ModuleRun<'s> {
         let outside = |why: &NoCoreForm, _: Option<DerivativeOp>| {
             self.ways.into_iter().for_each(|ways| ways.outside.borrow_mut().push(why.clone()));
         };
-        let programs = self.ways.map(CompiledEvaluation::programs).unwrap_or_default();
-        let generated = CompiledEvaluator::new(self.session, &globals, programs, &outside);
+        let own = || self.ways.map(CompiledEvaluation::new_executables).unwrap_or_default();
+        let executables = self.executables.unwrap_or_else(|| self.own_executables.get_or_init(own));
+        let generated = CompiledEvaluator::new(self.session, &globals, executables, &outside);
         let mut host = Console { session: self.session, out: &mut self.out };
         let mut interp = Interp::new(&program, &mut host, self.limits, self.interrupt);
         (self.prepare)(&mut interp);

@@ -33,6 +33,16 @@ impl MultiversionedFunction {
         Self { case_predicates: multiversion::size_predicates(&ssa), ssa, cases: RefCell::default() }
     }
 
+    /// Returns the callee of which this is the function.
+    pub(super) fn callee(&self) -> &Arc<FunctionKey> {
+        &self.ssa.callee
+    }
+
+    /// Returns whether this is the same function.
+    pub(super) fn is_of(&self, ssa: &Arc<SsaFunction>) -> bool {
+        Arc::ptr_eq(&self.ssa, ssa) || *self.ssa == **ssa
+    }
+
     /// Returns the value of one size of the function from the list of all its sizes.
     pub(super) fn size_value(&self, size: LocalId, sizes: &[i64]) -> Option<i64> {
         let at = self.ssa.sizes.iter().position(|l| *l == size)?;

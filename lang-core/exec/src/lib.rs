@@ -40,6 +40,7 @@ mod update;
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
+use std::fmt;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -91,18 +92,35 @@ const MAX_PLAN_DEPTH: usize = 64;
 /// The exclusive bound on the absolute value of an integer parameter that indices mention.
 const INDEX_BOUND: u64 = 1 << 47;
 
-/// The cache of functions that are ready to run.
+/// The maximal number of functions and loop bodies that a cache keeps from one run to the next.
+const MAX_KEPT_EXECUTABLES: usize = 1024;
+
+/// The cache of functions that are ready to run. It serves all runs of a session, so that a second
+/// run compiles nothing. Each run verifies an entry at its first use: the entry is outdated if the
+/// function, or one that its preparation consulted, has changed.
 #[derive(Default)]
 pub struct ExecutableCache {
     /// The backend that compiles kernels; without it the engine runs every statement.
     backend: Option<Arc<dyn KernelBackend>>,
-    functions: RefCell<HashMap<Arc<FunctionKey>, Rc<MultiversionedFunction>>>,
+    functions: RefCell<HashMap<Arc<FunctionKey>, CachedFunction>>,
     /// Loop bodies, by address. Each entry keeps its body alive, so that the address stays unique.
-    loop_bodies: RefCell<HashMap<usize, Arc<Executable>>>,
+    loop_bodies: RefCell<HashMap<usize, CachedBody>>,
+    /// The number of the current run.
+    run: Cell<u64>,
     /// The host's clock, which measures the preparation time.
     clock: Option<fn() -> Duration>,
     /// The total time spent on the preparation of functions.
     preparation_time: Cell<Duration>,
+}
+
+impl fmt::Debug for ExecutableCache {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (functions, bodies) = (self.functions.borrow().len(), self.loop_bodies.borrow().len());
+        f.debug_struct("ExecutableCache")
+            .field("functions", &functions)
+            .field("loop_bodies", &bodies)
+            .finish_non_exhaustive()
+    }
 }
 
 impl ExecutableCache {
@@ -112,8 +130,24 @@ impl ExecutableCache {
         Self { backend: Some(backend), ..Self::default() }
     }
 
-    fn prepare(&self, ssa: Arc<SsaFunction>, world: &dyn RunEnvironment) -> Arc<Executable> {
-        self.timed(|| Arc::new(Executable::new(ssa, self.backend.as_deref(), &|callee| world.ssa(callee))))
+    /// Begins a run, in which definitions do not change. Drops the entries of earlier runs if there
+    /// are more than 1,024.
+    pub fn begin_run(&self) {
+        self.run.set(self.run.get().wrapping_add(1));
+        if self.functions.borrow().len() + self.loop_bodies.borrow().len() > MAX_KEPT_EXECUTABLES {
+            self.functions.borrow_mut().clear();
+            self.loop_bodies.borrow_mut().clear();
+        }
+    }
+
+    /// Prepares a function, and records the callees that the preparation consults.
+    fn prepare(&self, ssa: Arc<SsaFunction>, world: &dyn RunEnvironment, consulted: &Consulted) -> Arc<Executable> {
+        let callees = |callee: &Arc<FunctionKey>| {
+            let ssa = world.ssa(callee);
+            consulted.callees.borrow_mut().insert(Arc::clone(callee), ssa.clone());
+            ssa
+        };
+        self.timed(|| Arc::new(Executable::new(ssa, self.backend.as_deref(), &callees)))
     }
 
     /// Sets the clock that measures the preparation time.
@@ -141,13 +175,27 @@ impl ExecutableCache {
     fn get(
         &self,
         callee: &Arc<FunctionKey>,
+        world: &dyn RunEnvironment,
         ssa: impl FnOnce() -> Option<Arc<SsaFunction>>,
     ) -> Result<Rc<MultiversionedFunction>, RunError> {
-        if let Some(known) = self.functions.borrow().get(callee) {
-            return Ok(Rc::clone(known));
+        let known = self.functions.borrow().get(callee).map(|entry| {
+            (Rc::clone(&entry.function), Rc::clone(&entry.consulted), entry.consulted.run.get() == self.run.get())
+        });
+        if let Some((function, _, true)) = &known {
+            return Ok(Rc::clone(function));
         }
-        let function = Rc::new(MultiversionedFunction::new(ssa().ok_or(RunError::Internal("a function"))?));
-        self.functions.borrow_mut().insert(Arc::clone(callee), Rc::clone(&function));
+        let ssa = ssa().ok_or(RunError::Internal("a function"))?;
+        if let Some((function, consulted, false)) = known
+            && function.is_of(&ssa)
+            && consulted.is_current(world)
+        {
+            consulted.run.set(self.run.get());
+            return Ok(function);
+        }
+        let function = Rc::new(MultiversionedFunction::new(ssa));
+        let entry =
+            CachedFunction { function: Rc::clone(&function), consulted: Rc::new(Consulted::new(self.run.get())) };
+        self.functions.borrow_mut().insert(Arc::clone(callee), entry);
         Ok(function)
     }
 
@@ -158,18 +206,66 @@ impl ExecutableCache {
         world: &dyn RunEnvironment,
         size: &dyn Fn(LocalId) -> Option<i64>,
     ) -> Arc<Executable> {
-        function.executable_for(size, &|ssa| self.prepare(ssa, world))
+        let entries = self.functions.borrow();
+        let entry = entries.get(function.callee()).filter(|entry| std::ptr::eq(&raw const *entry.function, function));
+        let consulted = entry.map_or_else(|| Rc::new(Consulted::new(self.run.get())), |e| Rc::clone(&e.consulted));
+        drop(entries);
+        function.executable_for(size, &|ssa| self.prepare(ssa, world, &consulted))
     }
 
     /// Returns the fast path of a function that has run, if it is a function of this many scalars.
     pub(crate) fn scalar_function(&self, callee: &Arc<FunctionKey>, arguments: usize) -> Option<ScalarRoutine> {
-        self.functions.borrow().get(callee)?.single_executable()?.scalar_function(arguments)
+        self.functions.borrow().get(callee)?.function.single_executable()?.scalar_function(arguments)
     }
 
     fn loop_body(&self, body: &Arc<SsaFunction>, world: &dyn RunEnvironment) -> Arc<Executable> {
-        let mut regions = self.loop_bodies.borrow_mut();
-        let program = regions.entry(Arc::as_ptr(body).addr());
-        Arc::clone(program.or_insert_with(|| self.prepare(Arc::clone(body), world)))
+        let address = Arc::as_ptr(body).addr();
+        if let Some(known) = self.loop_bodies.borrow().get(&address)
+            && (known.consulted.run.get() == self.run.get() || known.consulted.is_current(world))
+        {
+            known.consulted.run.set(self.run.get());
+            return Arc::clone(&known.executable);
+        }
+        let consulted = Consulted::new(self.run.get());
+        let executable = self.prepare(Arc::clone(body), world, &consulted);
+        let entry = CachedBody { executable: Arc::clone(&executable), consulted };
+        self.loop_bodies.borrow_mut().insert(address, entry);
+        executable
+    }
+}
+
+/// A cached function.
+struct CachedFunction {
+    function: Rc<MultiversionedFunction>,
+    consulted: Rc<Consulted>,
+}
+
+/// A cached body of a loop.
+struct CachedBody {
+    executable: Arc<Executable>,
+    consulted: Consulted,
+}
+
+/// The callees that the preparation of an executable consulted, each with its form at that time, or
+/// `None` if it had no form.
+struct Consulted {
+    callees: RefCell<HashMap<Arc<FunctionKey>, Option<Arc<SsaFunction>>>>,
+    /// The latest run in which they were current.
+    run: Cell<u64>,
+}
+
+impl Consulted {
+    fn new(run: u64) -> Self {
+        Self { callees: RefCell::default(), run: Cell::new(run) }
+    }
+
+    /// Returns whether all callees still have the same forms.
+    fn is_current(&self, world: &dyn RunEnvironment) -> bool {
+        let same = |(callee, then): (&Arc<FunctionKey>, &Option<Arc<SsaFunction>>)| match (then, world.ssa(callee)) {
+            (Some(then), Some(now)) => Arc::ptr_eq(then, &now) || **then == *now,
+            (then, now) => then.is_none() && now.is_none(),
+        };
+        self.callees.borrow().iter().all(same)
     }
 }
 
@@ -209,12 +305,12 @@ impl<'a> Machine<'a> {
     /// # Errors
     /// The reason why the run has no value.
     pub fn call(&self, ssa: &Arc<SsaFunction>, sizes: &[i64], parts: Vec<Tensor>) -> Result<Vec<Tensor>, RunError> {
-        let function = self.executables.get(&ssa.callee, || Some(Arc::clone(ssa)))?;
+        let function = self.executables.get(&ssa.callee, self.world, || Some(Arc::clone(ssa)))?;
         self.run(&self.executable_for(&function, sizes), sizes, parts)
     }
 
     fn function(&self, callee: &Arc<FunctionKey>) -> Result<Rc<MultiversionedFunction>, RunError> {
-        self.executables.get(callee, || self.world.ssa(callee))
+        self.executables.get(callee, self.world, || self.world.ssa(callee))
     }
 
     /// Returns whether a function contains loops or calls outside its kernels, for the case that
@@ -224,7 +320,7 @@ impl<'a> Machine<'a> {
         ssa: &Arc<SsaFunction>,
         known: &HashMap<LocalId, i64>,
     ) -> Result<bool, RunError> {
-        let function = self.executables.get(&ssa.callee, || Some(Arc::clone(ssa)))?;
+        let function = self.executables.get(&ssa.callee, self.world, || Some(Arc::clone(ssa)))?;
         let program = self.executables.executable_for(&function, self.world, &|l| known.get(&l).copied());
         let is_step = |step: &ExecutionStep| {
             let ExecutionStep::Statement(var) = step else { return false };

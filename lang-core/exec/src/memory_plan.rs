@@ -70,7 +70,7 @@ impl Machine<'_> {
     /// # Errors
     /// The function cannot be prepared.
     pub fn plan_call(&self, ssa: &Arc<SsaFunction>, known: &HashMap<LocalId, i64>) -> Result<MemoryPlan, RunError> {
-        let function = self.executables.get(&ssa.callee, || Some(Arc::clone(ssa)))?;
+        let function = self.executables.get(&ssa.callee, self.world, || Some(Arc::clone(ssa)))?;
         let program = self.executables.executable_for(&function, self.world, &|l| known.get(&l).copied());
         let mut run = self.new_run(&program, &[]);
         run.locals.clone_from(known);

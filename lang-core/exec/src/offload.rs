@@ -47,7 +47,9 @@ pub struct CompiledEvaluator<'g> {
     globals: GlobalLookup<'g>,
     report: UnsupportedReport<'g>,
     lowered: RefCell<HashMap<RuntimeRequest, Option<Arc<SsaFunction>>>>,
-    programs: ExecutableCache,
+    programs: &'g ExecutableCache,
+    /// The preparation time of `programs` before this run.
+    earlier_preparation: Duration,
     scalar_cache: ScalarFunctionCache,
     free_locals: ExpressionMemo<LocalId>,
     mentioned_globals: ExpressionMemo<(GlobalName, Type)>,
@@ -94,17 +96,19 @@ impl OffloadCounts {
 }
 
 impl<'g> CompiledEvaluator<'g> {
-    /// Creates an evaluator for these definitions. No other evaluator may use `programs`. The
+    /// Creates an evaluator of one run for these definitions, and begins the run in `programs`. The
     /// evaluator reports every construct that it leaves to the interpreter to `outside`, each time,
     /// with the operator if it is a derivative.
     #[must_use]
     pub fn new(
         callees: &'g dyn CalleeForms,
         globals: GlobalLookup<'g>,
-        programs: ExecutableCache,
+        programs: &'g ExecutableCache,
         outside: UnsupportedReport<'g>,
     ) -> Self {
+        programs.begin_run();
         Self {
+            earlier_preparation: programs.preparation_time(),
             callees,
             globals,
             report: outside,
@@ -123,11 +127,11 @@ impl<'g> CompiledEvaluator<'g> {
         self.counts.get()
     }
 
-    /// Returns the time spent on lowering and code generation. It is zero if `programs` has no
-    /// clock.
+    /// Returns the time spent on lowering and code generation in this run. It is zero if `programs`
+    /// has no clock.
     #[must_use]
     pub fn preparation_time(&self) -> Duration {
-        self.programs.preparation_time()
+        self.programs.preparation_time().saturating_sub(self.earlier_preparation)
     }
 
     fn count(&self, one: impl FnOnce(&mut OffloadCounts)) {
@@ -191,7 +195,7 @@ impl<'g> CompiledEvaluator<'g> {
             let part = dims.and_then(|dims| marshal::extract_part(value, &input.leaf, &dims));
             parts.push(part.ok_or(RunError::Internal("a part of an argument"))?);
         }
-        let machine = Machine::new(self, &self.programs, around);
+        let machine = Machine::new(self, self.programs, around);
         if matches!(request, OffloadRequest::Expression { has_short_steps: true, .. })
             && machine.has_loop_or_call_steps(&ssa, &locals)?
         {

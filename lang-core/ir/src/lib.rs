@@ -26,5 +26,6 @@ pub mod runtime_request;
 pub mod ssa;
 pub mod ssa_text;
 pub mod value;
+pub mod verify;
 
 pub use core::{CoreExpr, CoreFunction, CoreType, DerivativeKind, ExprKind, NoCoreForm, ScalarOp, Vars};

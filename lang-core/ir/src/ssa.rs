@@ -199,6 +199,12 @@ pub struct Statement {
     pub name: Option<Name>,
 }
 
+/// Returns the checks that either of two statements needs, sorted and each once.
+#[must_use]
+pub fn union_of_checks(a: &[u32], b: &[u32]) -> Vec<u32> {
+    a.iter().chain(b).copied().collect::<BTreeSet<u32>>().into_iter().collect()
+}
+
 /// A run-time check: `cond` must hold for all indices for which `guard` holds.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct RuntimeCheck {

@@ -21,6 +21,7 @@ use lang_ir::core::{CoreFunction, DerivativeKind, ExprKind, ExprRef, FunctionKey
 use lang_ir::flat::FlatFunction;
 use lang_ir::origin::OriginTable;
 use lang_ir::ssa::SsaFunction;
+use lang_ir::verify::{StatementOrder, debug_assert_valid};
 use lang_sizes::predicate::Atom;
 use lang_syntax::ops::Scalar;
 use lang_types::ty::Type;
@@ -138,6 +139,7 @@ pub fn lower(
             Some(_) => core.rule_of.is_some(),
             None => callee.rules.is_empty() && callee.runtime_request.is_none() && bodies.has_rule(&callee.def),
         };
+        debug_assert_valid("to_ssa", &ssa, StatementOrder::Dominance, &|c| callees.ssa(c));
         let (lifted, flat, pushed) = (Arc::new(lifted), Arc::new(flat), Arc::new(pushed));
         let (ssa, origins) = (Arc::new(ssa), Arc::new(origins));
         Ok(Arc::new(Stages { core, lifted, flat, pushed, ssa, origins }))
@@ -164,7 +166,9 @@ pub fn derive_with_origins(
         [] => ad::derive(&ssa, last, &functions, hits),
         rules => rules.iter().find_map(|rule| ad::rule::derive(&ssa, rule, last, &functions, hits)),
     });
-    derived.map(SsaWithOrigins::new)
+    let derived = derived.map(SsaWithOrigins::new)?;
+    debug_assert_valid("ad", &derived.ssa, StatementOrder::Dominance, &functions);
+    Some(derived)
 }
 
 /// Returns the user-written rules that can differentiate a definition, the preferred one first. The

@@ -9,7 +9,7 @@ use super::index_util::{
 };
 use super::invariant_axes::eliminate_dead_stmts;
 use super::is_trivial;
-use lang_ir::ssa::{Rhs, SsaFunction, Statement, StmtId, TensorAccess, statement_index};
+use lang_ir::ssa::{Rhs, SsaFunction, Statement, StmtId, TensorAccess, statement_index, union_of_checks};
 use lang_sizes::predicate::{Poly, Pred};
 use lang_syntax::ops::Scalar;
 
@@ -55,9 +55,7 @@ pub(super) fn two_factor_sum(ssa: &SsaFunction, k: usize) -> Option<Statement> {
         neg: neg ^ neg_of,
         factors: of_one.iter().map(|f| substitute_access(f, &one.at)).collect(),
     };
-    let mut needs = stmt.needs.clone();
-    needs.extend(of.needs.iter().filter(|c| !stmt.needs.contains(c)));
-    Some(Statement { rhs, needs, ..stmt.clone() })
+    Some(Statement { rhs, needs: union_of_checks(&stmt.needs, &of.needs), ..stmt.clone() })
 }
 
 struct SumFactoring {

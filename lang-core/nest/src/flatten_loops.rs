@@ -24,7 +24,9 @@ use super::redundant_guards::remove_redundant_guards;
 use super::scatter_reductions::{self, ScatterReduction};
 use super::splice::Splicer;
 use lang_ir::region::{LoopArg, LoopResult, LoopTripCount, SsaLoop};
-use lang_ir::ssa::{Addend, Rhs, SsaFunction, Statement, StmtId, TensorAccess, for_each_poly_read, statement_index};
+use lang_ir::ssa::{
+    Addend, Rhs, SsaFunction, Statement, StmtId, TensorAccess, for_each_poly_read, statement_index, union_of_checks,
+};
 use lang_sizes::predicate::{Poly, Pred};
 
 /// The maximum length of a flattened body, because the time of loop fusion grows faster than the
@@ -327,7 +329,7 @@ impl LoopFlattening {
                 let item = |of: TensorAccess| Addend { neg: false, pred: Pred::truth(), operand: of };
                 let slot = self.splicer.ssa.stmts.get_mut(k)?;
                 slot.rhs = Rhs::Add(vec![item(init), item(added)]);
-                slot.needs = needs.into_iter().chain(whole.iter().copied()).collect();
+                slot.needs = union_of_checks(&needs, &whole);
                 continue;
             }
             let (of, pred) = match part {
@@ -341,8 +343,7 @@ impl LoopFlattening {
                 }
                 LoopResult::Checkpoint(_) | LoopResult::TripCount => return None,
             };
-            let mut needs = stmt.needs.clone();
-            needs.extend(whole.iter().filter(|c| !stmt.needs.contains(c)));
+            let needs = union_of_checks(&stmt.needs, &whole);
             let rhs = Rhs::Contract { bound: Vec::new(), pred, neg: false, factors: vec![of] };
             let slot = self.splicer.ssa.stmts.get_mut(k)?;
             slot.rhs = rhs;

@@ -13,6 +13,7 @@ use super::index_util::{indices, is_in_bounds, pred_indices, renumbering, substi
 use super::is_trivial;
 use lang_ir::ssa::{
     Rhs, SsaFunction, Statement, StmtId, TensorAccess, for_each_pred_read, statement_index, substitute_indices,
+    union_of_checks,
 };
 use lang_sizes::predicate::{Poly, Pred};
 
@@ -111,8 +112,7 @@ impl GatherHoisting {
                 }
             };
             if let Some(same) = self.ssa.stmts.get_mut(var.0 as usize) {
-                let new: Vec<u32> = stmt.needs.iter().copied().filter(|c| !same.needs.contains(c)).collect();
-                same.needs.extend(new);
+                same.needs = union_of_checks(&same.needs, &stmt.needs);
             }
             factors.get_mut(nth).into_iter().for_each(|slot| *slot = TensorAccess { var, at: at.clone() });
         }

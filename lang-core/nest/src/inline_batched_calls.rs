@@ -15,6 +15,7 @@ use lang_ir::core::FunctionKey;
 use lang_ir::inline_map::InlineMap;
 use lang_ir::ssa::{
     Rhs, SsaFunction, Statement, StmtId, TensorAccess, for_each_poly_read, for_each_pred_read, statement_index,
+    union_of_checks,
 };
 use lang_sizes::predicate::{Poly, Pred};
 
@@ -139,8 +140,7 @@ fn splice_callee(ssa: &SsaFunction, call: &Statement, around: &[Poly], body: &Ss
         let (_, output) = body.outputs.get(*part as usize)?;
         let own = (around.len()..stmt.dims.len()).map(|k| statement_index(k, &Poly::default()).value()).collect();
         let of = inside.substitution.map_access_at(*output, own);
-        let mut needs = stmt.needs.clone();
-        needs.extend(whole.iter().filter(|c| !stmt.needs.contains(c)));
+        let needs = union_of_checks(&stmt.needs, &whole);
         let rhs = Rhs::Contract { bound: Vec::new(), pred: pred.clone(), neg: false, factors: vec![of] };
         let slot = inside.ssa.stmts.get_mut(k)?;
         slot.rhs = rhs;

@@ -59,6 +59,7 @@ use fusion::NestBuilder;
 pub use inline_batched_calls::InlineCallees;
 use lang_ir::region;
 use lang_ir::ssa::{Rhs, SsaFunction, StmtId, TensorAccess};
+use lang_ir::verify::{StatementOrder, debug_assert_valid};
 pub use loop_nest::{
     Accumulation, Assignment, Kernel, KernelStorage, MatrixProduct, NestLoop, NestNode, StorageRole, WHILE_EXTENT,
     loop_number,
@@ -155,15 +156,21 @@ impl Prepared {
 /// - [`defer_checks`] defers checks of loops, and [`flatten_loops`] flattens loops.
 #[must_use]
 pub fn prepare(ssa: Arc<SsaFunction>, repeated: &FlattenPolicy, callees: InlineCallees<'_>) -> Prepared {
-    let ssa = redundant_guards::remove_redundant_guards(&ssa).map_or(ssa, Arc::new);
-    let ssa = invariant_axes::remove_invariant_axes(&ssa).map_or(ssa, Arc::new);
-    let ssa = count_existentials::count_existentials(&ssa).map_or(ssa, Arc::new);
-    let ssa = arg_reductions::reuse_arg_reductions(&ssa).map_or(ssa, Arc::new);
-    let ssa = factor_sums::factor_sums(&ssa).map_or(ssa, Arc::new);
+    // Debug builds verify the function after each pass that changes it.
+    let verified = |pass: &str, ssa: SsaFunction| {
+        debug_assert_valid(pass, &ssa, StatementOrder::Any, callees);
+        Arc::new(ssa)
+    };
+    let ssa = redundant_guards::remove_redundant_guards(&ssa).map_or(ssa, |s| verified("redundant_guards", s));
+    let ssa = invariant_axes::remove_invariant_axes(&ssa).map_or(ssa, |s| verified("invariant_axes", s));
+    let ssa = count_existentials::count_existentials(&ssa).map_or(ssa, |s| verified("count_existentials", s));
+    let ssa = arg_reductions::reuse_arg_reductions(&ssa).map_or(ssa, |s| verified("arg_reductions", s));
+    let ssa = factor_sums::factor_sums(&ssa).map_or(ssa, |s| verified("factor_sums", s));
     let (ssa, made_of) = match inline_batched_calls::inline_batched_calls(&ssa, callees) {
         // Values that all calls of the batch share are computed once.
         Some((inlined, made_of)) => {
-            (Arc::new(invariant_axes::remove_invariant_axes(&inlined).unwrap_or(inlined)), made_of)
+            let shared = invariant_axes::remove_invariant_axes(&inlined).unwrap_or(inlined);
+            (verified("inline_batched_calls", shared), made_of)
         }
         None => {
             let own = (0..).map(StmtId).take(ssa.stmts.len()).collect();
@@ -173,17 +180,17 @@ pub fn prepare(ssa: Arc<SsaFunction>, repeated: &FlattenPolicy, callees: InlineC
     let (ssa, made_of) = match scalarise_axes::scalarise_short_axes(&ssa) {
         Some((scalarised, of)) => {
             let of = of.iter().map(|v| made_of.get(v.0 as usize).copied().unwrap_or(*v)).collect();
-            (Arc::new(scalarised), of)
+            (verified("scalarise_axes", scalarised), of)
         }
         None => (ssa, made_of),
     };
     let count = |ssa: &SsaFunction| u32::try_from(ssa.stmts.len()).unwrap_or(u32::MAX);
     let first = count(&ssa);
-    let ssa = hoist_gathers::hoist_gathers(&ssa).map_or(ssa, Arc::new);
+    let ssa = hoist_gathers::hoist_gathers(&ssa).map_or(ssa, |s| verified("hoist_gathers", s));
     let hoisted_gathers = first..count(&ssa);
-    let ssa = forward_views::forward_views(&ssa).map_or(ssa, Arc::new);
+    let ssa = forward_views::forward_views(&ssa).map_or(ssa, |s| verified("forward_views", s));
     let (with, products) = gemm::recognise_products(&ssa);
-    let ssa = with.map_or(ssa, Arc::new);
+    let ssa = with.map_or(ssa, |s| verified("gemm", s));
     let watched = if let FlattenPolicy::DeferredChecks(steps) = repeated {
         defer_checks::defer_checks(&ssa, steps)
     } else {

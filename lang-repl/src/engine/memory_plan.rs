@@ -44,6 +44,8 @@ impl Engine {
         let (memory, interrupt) = (MemoryAccount::new(RunLimits::default()), AtomicBool::new(false));
         let around = RunContext { memory: &memory, interrupt: &interrupt, report_progress: &|_| {} };
         let world = PlanningWorld { engine: self, ssa_cache: RefCell::default() };
-        Machine::new(&world, &self.executables(), &around).plan_call(ssa, known).ok()
+        let executables = self.executables();
+        executables.begin_run();
+        Machine::new(&world, executables, &around).plan_call(ssa, known).ok()
     }
 }

@@ -86,10 +86,11 @@ pub(crate) struct Engine {
     pub(crate) counts: OperationCounts,
     /// Whether the interpreter evaluates everything, without machine code.
     pub(crate) interpret_only: bool,
-    /// The number of threads that machine code uses. `jit` is created at its first use; it holds
-    /// `None` if the JIT does not support this processor.
+    /// The number of threads that machine code uses.
     thread_count: usize,
-    jit: OnceCell<Option<Arc<Jit>>>,
+    /// The executables of all runs, for this number of threads. They have no machine code if the
+    /// JIT does not support this processor.
+    executables: OnceCell<ExecutableCache>,
     /// The definitions already reported as left to the interpreter. The flag is true if their
     /// derivatives are meant.
     reported_fallbacks: RefCell<HashSet<(GlobalName, bool)>>,
@@ -132,7 +133,7 @@ impl Engine {
             counts: OperationCounts::default(),
             interpret_only: common.backend == BackendChoice::Interp,
             thread_count: thread_count(common),
-            jit: OnceCell::new(),
+            executables: OnceCell::new(),
             reported_fallbacks: RefCell::default(),
             trap_nan: common.nan == NanPolicy::Stop,
             limits: machine::machine_limits(),
@@ -156,7 +157,7 @@ impl Engine {
         let threads = thread_count(common);
         if threads != self.thread_count {
             self.thread_count = threads;
-            self.jit = OnceCell::new();
+            self.executables = OnceCell::new();
         }
     }
 
@@ -526,10 +527,13 @@ impl Engine {
         result.map_err(|failure| self.problems_of_failure(&failure, here))
     }
 
-    /// Returns a new set of executables, compiled by the JIT if it supports this processor.
-    fn executables(&self) -> ExecutableCache {
-        let jit = self.jit.get_or_init(|| Jit::new(self.thread_count).ok().map(Arc::new)).clone();
-        jit.map_or_else(ExecutableCache::default, |jit| ExecutableCache::with_backend(jit)).with_clock(monotonic_time)
+    /// Returns the executables of the session, compiled by the JIT if it supports this processor.
+    fn executables(&self) -> &ExecutableCache {
+        self.executables.get_or_init(|| {
+            let jit = Jit::new(self.thread_count).ok().map(Arc::new);
+            let empty = jit.map_or_else(ExecutableCache::default, |jit| ExecutableCache::with_backend(jit));
+            empty.with_clock(monotonic_time)
+        })
     }
 
     /// Reports, once per definition, that it (or a derivative through it) is left to the

@@ -3,13 +3,14 @@
 //! laws of derivatives are in [`super::derive`].
 
 use std::cell::RefCell;
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use lang_core::base::Code;
 use lang_core::eval::eval_core::{CoreEvaluator, EvalError};
 use lang_core::eval::eval_ssa::{IrTensor, SsaEvaluator};
 use lang_core::ir::core::{CheckFailure, CoreTripCount, ExprKind, ExprRef, FunctionKey, TypeLeaf};
-use lang_core::ir::ssa::{Rhs, SsaFunction, Statement, for_each_poly_read, for_each_pred_read};
+use lang_core::ir::ssa::{Rhs, SsaFunction, Statement};
 use lang_core::ir::value::IrValue;
 use lang_core::norm::{let_lifting, pair_elimination, pushout};
 use lang_core::pipeline::Stages;
@@ -224,7 +225,7 @@ impl<'m> LawChecker<'m> {
             ("lifted", let_lifting::is_lifted(&stages.lifted.body), stages.lifted.to_string()),
             ("pairs", pair_elimination::is_flat(&stages.flat), stages.flat.to_string()),
             ("pushed", pushout::is_pushed(&stages.pushed), stages.pushed.to_string()),
-            ("ssa", is_ssa(&stages.ssa), stages.ssa.to_string()),
+            ("ssa", has_distinct_statements(&stages.ssa), stages.ssa.to_string()),
         ];
         match reached.into_iter().find(|(_, reached, _)| !reached) {
             Some((form, _, text)) => Err(broken(format!("{form} reaches its form"), text)),
@@ -596,27 +597,16 @@ fn runs_twice(middle: &dyn FormProvider, e: &ExprRef, seen: &mut Vec<Arc<Functio
     found
 }
 
-/// Returns whether every statement reads only earlier statements and no two statements are equal.
+/// Returns whether no two statements are equal, in the function and in each body of a loop. The
+/// verifier checks the other invariants of Tensor SSA wherever a pass leaves it.
 #[must_use]
-pub fn is_ssa(ssa: &SsaFunction) -> bool {
-    let mut seen: Vec<&Statement> = Vec::new();
-    for (k, stmt) in ssa.stmts.iter().enumerate() {
-        let mut good = true;
-        stmt.rhs.for_each_access(&mut |a| good &= (a.var.0 as usize) < k);
-        stmt.rhs.for_each_pred(&mut |p| for_each_pred_read(p, &mut |v| good &= (v.0 as usize) < k));
-        stmt.rhs.for_each_poly(&mut |p| for_each_poly_read(p, &mut |v| good &= (v.0 as usize) < k));
-        if let Rhs::Loop(of, _) = &stmt.rhs {
-            good &= is_ssa(&of.body);
-        }
-        let same = |s: &&&Statement| {
-            (&s.dims, s.scalar, &s.rhs, &s.needs) == (&stmt.dims, stmt.scalar, &stmt.rhs, &stmt.needs)
-        };
-        if !good || seen.iter().any(|s| same(&s)) {
-            return false;
-        }
-        seen.push(stmt);
-    }
-    true
+pub fn has_distinct_statements(ssa: &SsaFunction) -> bool {
+    let key = |s: &Statement| (s.dims.clone(), s.scalar, s.rhs.clone(), s.needs.clone());
+    let mut seen = HashSet::new();
+    ssa.stmts.iter().all(|stmt| {
+        let body = if let Rhs::Loop(of, _) = &stmt.rhs { has_distinct_statements(&of.body) } else { true };
+        body && seen.insert(key(stmt))
+    })
 }
 
 /// Widens the error bounds of the tangents by this relative tolerance.

@@ -7,6 +7,7 @@
 //! theorems' bounds on work ([`cost`]).
 
 pub mod call_inputs;
+pub mod collected_forms;
 pub mod cores;
 pub mod cost;
 pub mod cost_formulas;
@@ -26,5 +27,6 @@ pub mod reference;
 pub mod soak;
 mod sorting;
 mod sorting_programs;
+pub mod ssa_mutation;
 pub mod synthetic_inputs;
 pub mod values;

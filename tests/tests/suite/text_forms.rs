@@ -3,105 +3,24 @@
 //! form, and has the same values. Its counts are the same too; a few in Tensor SSA are lower.
 //! Damaged texts are read or rejected without a panic.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::HashMap;
 use std::sync::Arc;
 
-use iverson_tests::golden;
+use iverson_tests::middle::collected_forms::{core_calls, ssa_calls, with_all_forms};
 use iverson_tests::middle::forms::{self, Form, SessionForms, SingleFormFunctions};
 use iverson_tests::random::Random;
-use lang_core::ad::{real_inputs, real_outputs};
-use lang_core::base::GlobalName;
 use lang_core::eval::eval_core::{CoreEvaluator, EvalError};
 use lang_core::eval::eval_ssa::{IrTensor, SsaEvaluator};
 use lang_core::ir::canonical;
-use lang_core::ir::core::{CoreExpr, CoreFunction, CoreType, DerivativeKind, ExprKind, ExprRef, FunctionKey};
-use lang_core::ir::ssa::{Rhs, SsaFunction};
+use lang_core::ir::core::{CoreExpr, CoreFunction, CoreType, ExprKind, ExprRef, FunctionKey};
+use lang_core::ir::ssa::SsaFunction;
 use lang_core::ir::value::IrValue;
 use lang_core::predicate::{Atom, LocalId, Poly};
 use lang_core::runtime::OperationCounts;
-use lang_core::session::{LIBRARY, Session};
 use lang_core::syntax::ops::Scalar;
-use lang_core::syntax::split::ItemKind;
-use lang_core::types::ty::Type;
 use lang_reader::{read_core, read_ssa};
 
 const FUEL: u64 = 2_000_000;
-
-/// All forms of a session's definitions.
-#[derive(Default)]
-struct CollectedForms {
-    core: BTreeMap<String, Arc<CoreFunction>>,
-    ssa: BTreeMap<String, Arc<SsaFunction>>,
-    seen: HashSet<FunctionKey>,
-}
-
-impl CollectedForms {
-    fn add(&mut self, forms: &SessionForms<'_>, callee: &Arc<FunctionKey>) {
-        // The rule of a definition that takes functions calls it again with their tangents, so its
-        // forms would not end.
-        if !callee.rules.is_empty() || !self.seen.insert((**callee).clone()) {
-            return;
-        }
-        let name = format!("{callee:?}");
-        if callee.derivatives.is_empty() {
-            let Ok(stages) = forms.module.stages(callee) else { return };
-            self.core.insert(name.clone(), stages.core.clone());
-            let mut called = Vec::new();
-            calls(&stages.core.body, &mut called);
-            called.extend(stages.core.local_functions.iter().map(|f| f.callee.clone()));
-            called.iter().for_each(|callee| self.add(forms, callee));
-            let (wrt, of) = (real_inputs(&stages.ssa), real_outputs(&stages.ssa));
-            if !wrt.is_empty() && !of.is_empty() {
-                self.add(forms, &Arc::new(callee.derivative(DerivativeKind::Forward(wrt.clone().into()))));
-                self.add(
-                    forms,
-                    &Arc::new(callee.derivative(DerivativeKind::Adjoint { outputs: of.into(), wrt: wrt.into() })),
-                );
-            }
-        }
-        let Some(ssa) = forms.module.ssa(callee) else { return };
-        let mut called = Vec::new();
-        ssa_calls(&ssa, &mut called);
-        called.iter().for_each(|callee| self.add(forms, callee));
-        self.ssa.insert(name, ssa);
-    }
-}
-
-fn calls(e: &ExprRef, found: &mut Vec<Arc<FunctionKey>>) {
-    if let ExprKind::Call(callee, ..) = &e.kind {
-        found.push(callee.clone());
-    }
-    e.for_each_child(&mut |e| calls(e, found));
-}
-
-/// Collects the calls, including those in regions.
-fn ssa_calls(ssa: &SsaFunction, found: &mut Vec<Arc<FunctionKey>>) {
-    for stmt in &ssa.stmts {
-        match &stmt.rhs {
-            Rhs::Call { callee, .. } => found.push(callee.clone()),
-            Rhs::Loop(of, _) => ssa_calls(&of.body, found),
-            _ => {}
-        }
-    }
-}
-
-fn with_all(check: impl FnOnce(&SessionForms<'_>, &CollectedForms)) {
-    let programs = golden::programs().unwrap_or_default();
-    let session: Session = golden::session(&programs);
-    let modules: Vec<String> =
-        LIBRARY.iter().map(|(name, _)| (*name).to_owned()).chain(programs.keys().map(|n| golden::module(n))).collect();
-    let globals = iverson_tests::run::globals(&session, modules.iter().map(String::as_str));
-    let forms = SessionForms::new(&session, &globals);
-    let mut all = CollectedForms::default();
-    for module in &modules {
-        for item in session.items(module).into_iter().filter(|i| i.kind == ItemKind::Def) {
-            let def = GlobalName::new(module, &item.name);
-            let Some(signature) = session.signature(&def) else { continue };
-            all.add(&forms, &Arc::new(FunctionKey::new(def, vec![Type::F64; signature.type_params.len()])));
-        }
-    }
-    check(&forms, &all);
-}
 
 /// Returns an expression's own kind and data, without its parts and without types that follow from
 /// them.
@@ -190,13 +109,13 @@ fn summed_up(wrong: &[String]) {
 
 #[test]
 fn forms_read_back() {
-    with_all(|forms, all| {
+    with_all_forms(|forms, all| {
         let (mut wrong, mut compared, mut fewer, mut unread) = (Vec::new(), [0_u32; 2], 0, Vec::new());
         // The reader does not support the text of a call of a rule yet.
         let is_of_rules = |called: &[Arc<FunctionKey>]| called.iter().any(|callee| !callee.rules.is_empty());
         for (name, core) in &all.core {
             let mut called = Vec::new();
-            calls(&core.body, &mut called);
+            core_calls(&core.body, &mut called);
             called.extend(core.local_functions.iter().map(|f| f.callee.clone()));
             if is_of_rules(&called) {
                 continue;
@@ -389,7 +308,7 @@ fn parts(random: &mut Random, ssa: &SsaFunction) -> Option<(Vec<i64>, Vec<IrTens
 /// A damaged text is read or rejected.
 #[test]
 fn damaged_texts() {
-    with_all(|_, all| {
+    with_all_forms(|_, all| {
         let mut random = Random::new(17);
         let short = |text: &String| text.len() < 3000;
         let texts: Vec<String> = all.core.values().map(ToString::to_string).filter(short).collect();

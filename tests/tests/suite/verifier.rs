@@ -80,7 +80,9 @@ fn accesses_stay_in_bounds() {
   X1[i0 < n]: f64 = X0[i0 + 1]
   out X1
 ",
-        expect![""],
+        expect![[r#"
+            unproven: X1: Bounds: the index i0 + 1 may be outside of [n] if true
+        "#]],
     );
     // A check covers an access at a position that is data, if the statement needs it.
     check(
@@ -92,7 +94,9 @@ fn accesses_stay_in_bounds() {
   X3[i0 < m]: f64 = X1[X0[m - i0 - 1]]
   out X2, X3
 ",
-        expect![""],
+        expect![[r#"
+            unproven: X3: Bounds: the index X0[m - i0 - 1] may be outside of [n] if true
+        "#]],
     );
 }
 
@@ -107,7 +111,12 @@ fn types_and_extents_agree() {
   X4[i0 < n]: f64 = max(X0[i0], X1[i0])
   out X2
 ",
-        expect![""],
+        expect![[r#"
+            X2: ScalarType: reads X1 of type Some(I64) as Some(F64)
+            X3: ScalarType: Scalar(Sin) of [I64] has the type Some(F64)
+            X4: ScalarType: Scalar(Max) of [F64, I64] has the type Some(F64)
+            output 0: Interface: has the extents [n], not [n + 1]
+        "#]],
     );
 }
 
@@ -126,7 +135,9 @@ fn loops_agree_with_their_bodies() {
   X2: f64 = L0.last Y1
   out X2
 ",
-        expect![""],
+        expect![[r#"
+            unproven: X3 (in a loop body at depth 1): Bounds: the index 2 may be outside of [2] if true
+        "#]],
     );
 }
 

@@ -167,7 +167,8 @@ impl ServerState {
 
     /// Returns the time until the loop must act without a message.
     fn time_to_next_work(&self) -> Duration {
-        let calm = self.costs_due();
+        // Costs follow the check of the last edit, and the end of a check is a message.
+        let calm = self.costs_due().filter(|_| !self.needs_check);
         let long = self
             .cost_computation
             .as_ref()

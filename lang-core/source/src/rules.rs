@@ -37,13 +37,12 @@ fn simplify_node(e: &SourceExpr, context: &mut FactContext, fresh: &mut Statemen
         }
         SourceExpr::Choice(p, a, b) => {
             let p = simplify_predicate(p, context, fresh);
+            if p.is_true() || p.is_false() {
+                return simplify(if p.is_true() { a } else { b }, context, fresh);
+            }
             let a = with_assumption(&p, context, |context| simplify(a, context, fresh));
             let b = with_assumption(&p.negated(), context, |context| simplify(b, context, fresh));
-            match (a, b) {
-                _ if p.is_true() => simplify(&choice_branch(e, true), context, fresh),
-                _ if p.is_false() => simplify(&choice_branch(e, false), context, fresh),
-                (a, b) => SourceExpr::choice(p, a, b),
-            }
+            SourceExpr::choice(p, a, b)
         }
         SourceExpr::IndexedSum(indices, p, inner) => simplify_indexed_sum(indices, p, inner, context, fresh),
         SourceExpr::Reduce(r) => with_index_ranges(&r.indices, context, |context| {
@@ -97,13 +96,6 @@ fn is_zero_under(e: &SourceExpr, context: &mut FactContext, table: &StatementFac
         }
         SourceExpr::Guard(q, inner) => context.refutes(q) || is_zero_under(inner, context, table),
         _ => false,
-    }
-}
-
-fn choice_branch(e: &SourceExpr, first: bool) -> SourceExpr {
-    match e {
-        SourceExpr::Choice(_, a, b) => if first { a } else { b }.as_ref().clone(),
-        other => other.clone(),
     }
 }
 

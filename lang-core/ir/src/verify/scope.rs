@@ -139,9 +139,11 @@ impl FunctionVerifier<'_, '_> {
                 self.expect(known, VerifierRule::Scope, || format!("`{name}` ({}) is not in scope", local.0));
             }
             Atom::Read(local, _, at) => self.data_read(*local, at.len(), Some(Scalar::I64), position),
-            Atom::SizeParam(..) | Atom::Arg(..) | Atom::Meta(_) | Atom::Global(_) => {
+            Atom::SizeParam(..) | Atom::Arg(..) | Atom::Meta(_) => {
                 self.report(VerifierRule::Scope, format!("{a:?} is no name of a function in Tensor SSA"));
             }
+            // Every function can read top-level integers.
+            Atom::Global(_) => {}
             Atom::Div(..) | Atom::Mod(..) | Atom::Min(..) | Atom::Max(..) | Atom::Overflow => {}
         });
     }

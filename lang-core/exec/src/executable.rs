@@ -1,10 +1,11 @@
 //! **Executables.** An executable is a function prepared to run. It contains the steps with
 //! compiled kernels, the last use of each tensor, and the statements that are parts of one call.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex};
 
+use super::RunEnvironment;
 use super::memory_plan::MemoryPlan;
 use super::native::{KernelBackend, PreparedKernel};
 use lang_ir::core::FunctionKey;
@@ -22,6 +23,38 @@ pub(super) struct MultiversionedFunction {
     /// The predicates over sizes that distinguish the cases.
     case_predicates: Vec<Pred>,
     cases: RefCell<Vec<CompiledCase>>,
+    /// The callees that the preparation of the cases consulted.
+    pub(super) consulted: Consulted,
+}
+
+/// The callees that the preparation of an executable consulted, each with its form at that time, or
+/// `None` if it had no form.
+pub(super) struct Consulted {
+    pub(super) callees: RefCell<HashMap<Arc<FunctionKey>, Option<Arc<SsaFunction>>>>,
+    /// The latest run in which they were current.
+    pub(super) run: Cell<u64>,
+}
+
+impl Consulted {
+    pub(super) fn new(run: u64) -> Self {
+        Self { callees: RefCell::default(), run: Cell::new(run) }
+    }
+
+    /// Returns whether all callees still have the same forms in this run, which compares them once.
+    pub(super) fn is_current(&self, run: u64, world: &dyn RunEnvironment) -> bool {
+        if self.run.get() == run {
+            return true;
+        }
+        let same = |(callee, then): (&Arc<FunctionKey>, &Option<Arc<SsaFunction>>)| match (then, world.ssa(callee)) {
+            (Some(then), Some(now)) => Arc::ptr_eq(then, &now) || **then == *now,
+            (then, now) => then.is_none() && now.is_none(),
+        };
+        let current = self.callees.borrow().iter().all(same);
+        if current {
+            self.run.set(run);
+        }
+        current
+    }
 }
 
 /// A case: the truth of each distinguishing predicate, and the executable. If a size is unknown,
@@ -29,13 +62,9 @@ pub(super) struct MultiversionedFunction {
 type CompiledCase = (Option<Vec<bool>>, Arc<Executable>);
 
 impl MultiversionedFunction {
-    pub(super) fn new(ssa: Arc<SsaFunction>) -> Self {
-        Self { case_predicates: multiversion::size_predicates(&ssa), ssa, cases: RefCell::default() }
-    }
-
-    /// Returns the callee of which this is the function.
-    pub(super) fn callee(&self) -> &Arc<FunctionKey> {
-        &self.ssa.callee
+    pub(super) fn new(ssa: Arc<SsaFunction>, run: u64) -> Self {
+        let case_predicates = multiversion::size_predicates(&ssa);
+        Self { case_predicates, ssa, cases: RefCell::default(), consulted: Consulted::new(run) }
     }
 
     /// Returns whether this is the same function.

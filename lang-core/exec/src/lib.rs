@@ -46,7 +46,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use executable::{Executable, ExecutionStep, MultiversionedFunction};
+use executable::{Consulted, Executable, ExecutionStep, MultiversionedFunction};
 use lang_base::GlobalName;
 use lang_ir::core::{CheckFailure, FunctionKey, TypeLeaf};
 use lang_ir::flat::InputSource;
@@ -102,7 +102,7 @@ const MAX_KEPT_EXECUTABLES: usize = 1024;
 pub struct ExecutableCache {
     /// The backend that compiles kernels; without it the engine runs every statement.
     backend: Option<Arc<dyn KernelBackend>>,
-    functions: RefCell<HashMap<Arc<FunctionKey>, CachedFunction>>,
+    functions: RefCell<HashMap<Arc<FunctionKey>, Rc<MultiversionedFunction>>>,
     /// Loop bodies, by address. Each entry keeps its body alive, so that the address stays unique.
     loop_bodies: RefCell<HashMap<usize, CachedBody>>,
     /// The number of the current run.
@@ -178,24 +178,15 @@ impl ExecutableCache {
         world: &dyn RunEnvironment,
         ssa: impl FnOnce() -> Option<Arc<SsaFunction>>,
     ) -> Result<Rc<MultiversionedFunction>, RunError> {
-        let known = self.functions.borrow().get(callee).map(|entry| {
-            (Rc::clone(&entry.function), Rc::clone(&entry.consulted), entry.consulted.run.get() == self.run.get())
-        });
-        if let Some((function, _, true)) = &known {
+        let run = self.run.get();
+        let known = self.functions.borrow().get(callee).cloned();
+        if let Some(function) = known.as_ref().filter(|function| function.consulted.run.get() == run) {
             return Ok(Rc::clone(function));
         }
         let ssa = ssa().ok_or(RunError::Internal("a function"))?;
-        if let Some((function, consulted, false)) = known
-            && function.is_of(&ssa)
-            && consulted.is_current(world)
-        {
-            consulted.run.set(self.run.get());
-            return Ok(function);
-        }
-        let function = Rc::new(MultiversionedFunction::new(ssa));
-        let entry =
-            CachedFunction { function: Rc::clone(&function), consulted: Rc::new(Consulted::new(self.run.get())) };
-        self.functions.borrow_mut().insert(Arc::clone(callee), entry);
+        let known = known.filter(|function| function.is_of(&ssa) && function.consulted.is_current(run, world));
+        let function = known.unwrap_or_else(|| Rc::new(MultiversionedFunction::new(ssa, run)));
+        self.functions.borrow_mut().insert(Arc::clone(callee), Rc::clone(&function));
         Ok(function)
     }
 
@@ -206,24 +197,19 @@ impl ExecutableCache {
         world: &dyn RunEnvironment,
         size: &dyn Fn(LocalId) -> Option<i64>,
     ) -> Arc<Executable> {
-        let entries = self.functions.borrow();
-        let entry = entries.get(function.callee()).filter(|entry| std::ptr::eq(&raw const *entry.function, function));
-        let consulted = entry.map_or_else(|| Rc::new(Consulted::new(self.run.get())), |e| Rc::clone(&e.consulted));
-        drop(entries);
-        function.executable_for(size, &|ssa| self.prepare(ssa, world, &consulted))
+        function.executable_for(size, &|ssa| self.prepare(ssa, world, &function.consulted))
     }
 
     /// Returns the fast path of a function that has run, if it is a function of this many scalars.
     pub(crate) fn scalar_function(&self, callee: &Arc<FunctionKey>, arguments: usize) -> Option<ScalarRoutine> {
-        self.functions.borrow().get(callee)?.function.single_executable()?.scalar_function(arguments)
+        self.functions.borrow().get(callee)?.single_executable()?.scalar_function(arguments)
     }
 
     fn loop_body(&self, body: &Arc<SsaFunction>, world: &dyn RunEnvironment) -> Arc<Executable> {
         let address = Arc::as_ptr(body).addr();
         if let Some(known) = self.loop_bodies.borrow().get(&address)
-            && (known.consulted.run.get() == self.run.get() || known.consulted.is_current(world))
+            && known.consulted.is_current(self.run.get(), world)
         {
-            known.consulted.run.set(self.run.get());
             return Arc::clone(&known.executable);
         }
         let consulted = Consulted::new(self.run.get());
@@ -234,39 +220,10 @@ impl ExecutableCache {
     }
 }
 
-/// A cached function.
-struct CachedFunction {
-    function: Rc<MultiversionedFunction>,
-    consulted: Rc<Consulted>,
-}
-
 /// A cached body of a loop.
 struct CachedBody {
     executable: Arc<Executable>,
     consulted: Consulted,
-}
-
-/// The callees that the preparation of an executable consulted, each with its form at that time, or
-/// `None` if it had no form.
-struct Consulted {
-    callees: RefCell<HashMap<Arc<FunctionKey>, Option<Arc<SsaFunction>>>>,
-    /// The latest run in which they were current.
-    run: Cell<u64>,
-}
-
-impl Consulted {
-    fn new(run: u64) -> Self {
-        Self { callees: RefCell::default(), run: Cell::new(run) }
-    }
-
-    /// Returns whether all callees still have the same forms.
-    fn is_current(&self, world: &dyn RunEnvironment) -> bool {
-        let same = |(callee, then): (&Arc<FunctionKey>, &Option<Arc<SsaFunction>>)| match (then, world.ssa(callee)) {
-            (Some(then), Some(now)) => Arc::ptr_eq(then, &now) || **then == *now,
-            (then, now) => then.is_none() && now.is_none(),
-        };
-        self.callees.borrow().iter().all(same)
-    }
 }
 
 /// The entry point that runs functions.

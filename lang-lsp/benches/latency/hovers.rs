@@ -152,7 +152,7 @@ pub(crate) fn of_programs() {
     }
     client.leave();
     rows("the first answer", &mut answers, |hover_answer| hover_answer.first);
-    rows("all that is told", &mut answers, |told| told.all);
+    rows("the whole hover", &mut answers, |answer| answer.all);
     let ratio = |hover_answer: &HoverAnswer| {
         let (file, line) = hover_answer.pending.as_ref()?;
         Some((hover_answer.all.as_secs_f64() / alone(&files, file, *line).as_secs_f64(), hover_answer.name.clone()))

@@ -47,7 +47,7 @@ impl LawChecker<'_> {
         if good {
             Ok(())
         } else {
-            Err(broken("the cost that is told is counted", format!("{prediction:?}, not {counted:?}\n{ssa}")))
+            Err(broken("the predicted cost is counted", format!("{prediction:?}, not {counted:?}\n{ssa}")))
         }
     }
 }

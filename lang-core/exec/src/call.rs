@@ -9,28 +9,46 @@ use super::statement::StatementExtents;
 use super::tensor::{Tensor, TensorBuilder, TensorElement};
 use super::{RunError, RunState};
 use lang_base::ensure_sufficient_stack;
-use lang_ir::ssa::{Rhs, Statement};
+use lang_ir::ssa::{Rhs, Statement, StmtId};
 use lang_syntax::ops::Scalar;
 
 impl RunState<'_> {
-    /// Returns one part of a call's result. The calls run once for all parts.
-    pub(super) fn run_call(&mut self, k: u32, stmt: &Statement, shape: StatementExtents) -> Result<Tensor, RunError> {
-        let Rhs::Call { callee, sizes, pred, args, batch, result_index: part } = &stmt.rhs else {
+    /// Returns a result of a call that has run.
+    pub(super) fn call_result(
+        &mut self,
+        producer: StmtId,
+        output: u32,
+        stmt: &Statement,
+        shape: StatementExtents,
+    ) -> Result<Tensor, RunError> {
+        let results = self.call_results.get_mut(&producer).ok_or(RunError::Internal("a call"))?;
+        let result = match &results.tensors {
+            Some(tensors) => Some(tensors.get(output as usize).cloned().ok_or(RunError::Internal("a part of a call"))?),
+            None => None,
+        };
+        results.reads_left = results.reads_left.saturating_sub(1);
+        if results.reads_left == 0 {
+            self.call_results.remove(&producer);
+        }
+        match result {
+            Some(result) => Ok(result),
+            None => shape.zeros(self, stmt.scalar.unwrap_or(Scalar::F64)),
+        }
+    }
+
+    /// Runs a call for every tuple of the batch, and keeps its results.
+    pub(super) fn run_call(
+        &mut self,
+        producer: StmtId,
+        stmt: &Statement,
+        shape: &StatementExtents,
+    ) -> Result<(), RunError> {
+        let Rhs::Call { callee, sizes, pred, args } = &stmt.rhs else {
             return Err(RunError::Internal("a call"));
         };
-        let group = self.program.call_group.get(&k).copied().unwrap_or(k);
-        let is_last = self.program.last_of_call.get(&group) == Some(&k);
-        if let Some(parts) = self.call_results.get(&group) {
-            let part = parts.get(*part as usize).cloned();
-            if is_last {
-                self.call_results.remove(&group);
-            }
-            return part.ok_or(RunError::Internal("a part of a call"));
-        }
         let function = self.machine.function(callee)?;
-        let batch = *batch as usize;
-        let outer: Vec<usize> = shape.dims.iter().take(batch).copied().collect();
-        let extents: Vec<i64> = shape.extents.iter().take(batch).copied().collect();
+        let outer = shape.dims.clone();
+        let extents = shape.extents.clone();
         let (mut tensors, mut places) = (Vec::new(), Vec::new());
         // The offset of the first operand is the position of the call in the batch.
         places.push(IndexExpr::of_strides(&super::tensor::strides(&outer)));
@@ -43,7 +61,7 @@ impl RunState<'_> {
             }
             sizes.iter().map(|p| names.index_expr(p)).collect::<Result<Vec<IndexExpr>, _>>()?
         };
-        let space = IndexSpace { extents, free: batch, pred, needs_indices: true };
+        let space = IndexSpace { extents, free: outer.len(), pred, needs_indices: true };
         let nest = RowNest::new(self, &space, &places)?;
         let mut results: Option<Vec<BatchedPart>> = None;
         nest.visit(self, &mut |row| {
@@ -81,14 +99,19 @@ impl RunState<'_> {
             }
             Ok(())
         })?;
-        let Some(results) = results else { return shape.zeros(self, stmt.scalar.unwrap_or(Scalar::F64)) };
-        let parts: Arc<[Tensor]> = results.into_iter().map(BatchedPart::finish).collect();
-        let own = parts.get(*part as usize).cloned().ok_or(RunError::Internal("a part of a call"))?;
-        if !is_last {
-            self.call_results.insert(group, parts);
-        }
-        Ok(own)
+        let tensors = results.map(|results| results.into_iter().map(BatchedPart::finish).collect());
+        let reads_left = self.program.results.get(&producer).map_or(0, Vec::len);
+        self.call_results.insert(producer, CallResults { tensors, reads_left });
+        Ok(())
     }
+}
+
+/// The results of a call that has run.
+pub(super) struct CallResults {
+    /// The parts of the result; `None` if there was no call.
+    tensors: Option<Arc<[Tensor]>>,
+    /// The number of result statements that are still to come.
+    reads_left: usize,
 }
 
 /// One part of the results of all calls of a batch.

@@ -2,17 +2,15 @@
 //! compiled kernels, the last use of each tensor, and the statements that are parts of one call.
 
 use std::cell::{Cell, RefCell};
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::{Arc, Mutex};
 
 use super::RunEnvironment;
 use super::memory_plan::MemoryPlan;
 use super::native::{KernelBackend, PreparedKernel};
 use lang_ir::core::FunctionKey;
-use lang_ir::region::SsaLoop;
 use lang_ir::ssa::{
-    Rhs, RuntimeCheck, SsaFunction, Statement, StmtId, TensorAccess, for_each_poly_read, for_each_pred_read,
-    index_number,
+    Rhs, RuntimeCheck, SsaFunction, Statement, StmtId, for_each_poly_read, for_each_pred_read, index_number,
 };
 use lang_nest::{self, InlineCallees, LoopForm, Prepared, Schedule, multiversion};
 use lang_sizes::predicate::{Atom, LocalId, Poly, Pred};
@@ -118,10 +116,8 @@ pub(super) struct Executable {
     pub(super) steps: Vec<ExecutionStep>,
     /// For each statement, the variables whose last use it is.
     pub(super) last_uses: Vec<Vec<StmtId>>,
-    /// For each part of a call, the first statement of the same call.
-    pub(super) call_group: HashMap<u32, u32>,
-    /// For the first statement of each call, its last statement.
-    pub(super) last_of_call: HashMap<u32, u32>,
+    /// The statements of the results of each call and loop.
+    pub(super) results: BTreeMap<StmtId, Vec<StmtId>>,
     /// For each check, the indices that it does not mention.
     pub(super) unused_indices: Vec<Vec<usize>>,
     /// The latest memory plan without the inputs, and the integers that it depends on.
@@ -140,9 +136,6 @@ pub(super) enum ExecutionStep {
     /// Checks of existing values, and the variables whose last use they are.
     Checks(Vec<u32>, Vec<StmtId>),
 }
-
-/// The identity of a call: two statements of equal identity are parts of one call.
-type CallIdentity<'s> = (&'s Arc<FunctionKey>, &'s [Poly], &'s Pred, &'s [TensorAccess], &'s [Poly]);
 
 impl Executable {
     /// Prepares a function, and compiles its kernels if there is a backend. If a kernel has no
@@ -170,27 +163,13 @@ impl Executable {
             }
         };
         let dead = last_uses(&ssa, &mut steps);
-        let mut calls: HashMap<CallIdentity<'_>, u32> = HashMap::new();
-        let (mut group, mut last) = (HashMap::new(), HashMap::new());
-        for (k, stmt) in (0..).zip(&ssa.stmts) {
-            let first = match &stmt.rhs {
-                Rhs::Call { callee, sizes, pred, args, batch, .. } => {
-                    let outer = stmt.dims.get(..*batch as usize).unwrap_or_default();
-                    *calls.entry((callee, sizes, pred, args, outer)).or_insert(k)
-                }
-                _ => continue,
-            };
-            group.insert(k, first);
-            last.insert(first, k);
-        }
         let idle = ssa.checks.iter().map(unused_indices).collect();
         Self {
+            results: ssa.results_by_producer(),
             ssa,
             _original: of,
             steps,
             last_uses: dead,
-            call_group: group,
-            last_of_call: last,
             unused_indices: idle,
             cached_plan: Mutex::default(),
         }
@@ -247,21 +226,6 @@ fn compile_steps(prepared: &Prepared, all: Schedule, backend: &dyn KernelBackend
     steps
 }
 
-/// Returns for each statement whether it is a later part of a loop. An earlier statement runs that
-/// loop, so a later part reads only the results and its extents.
-fn later_loop_parts(ssa: &SsaFunction) -> Vec<bool> {
-    let mut loops: Vec<&Arc<SsaLoop>> = Vec::new();
-    let later = ssa.stmts.iter().map(|stmt| {
-        let Rhs::Loop(of, _) = &stmt.rhs else { return false };
-        let known = loops.iter().any(|other| Arc::ptr_eq(other, of) || *other == of);
-        if !known {
-            loops.push(of);
-        }
-        known
-    });
-    later.collect()
-}
-
 /// Returns for each statement the variables that die there. Stores those of kernels and checks in
 /// their steps.
 fn last_uses(ssa: &SsaFunction, steps: &mut [ExecutionStep]) -> Vec<Vec<StmtId>> {
@@ -272,7 +236,6 @@ fn last_uses(ssa: &SsaFunction, steps: &mut [ExecutionStep]) -> Vec<Vec<StmtId>>
         let checks = ssa.needs.iter().filter_map(|c| ssa.checks.get(*c as usize));
         checks.for_each(|check| for_each_read_of_check(check, &mut keep));
     }
-    let later = later_loop_parts(ssa);
     let mut dead: Vec<Vec<StmtId>> = vec![Vec::new(); ssa.stmts.len()];
     for step in steps.iter_mut().rev() {
         let mut here = Vec::new();
@@ -288,11 +251,7 @@ fn last_uses(ssa: &SsaFunction, steps: &mut [ExecutionStep]) -> Vec<Vec<StmtId>>
             ExecutionStep::Statement(var) => {
                 let k = var.0 as usize;
                 let Some(stmt) = ssa.stmts.get(k) else { continue };
-                if later.get(k) == Some(&true) {
-                    stmt.dims.iter().for_each(|n| for_each_poly_read(n, &mut see));
-                } else {
-                    for_each_read_of(ssa, stmt, &mut see);
-                }
+                for_each_read_of(ssa, stmt, &mut see);
                 see(*var);
                 dead.get_mut(k).into_iter().for_each(|slot| *slot = std::mem::take(&mut here));
             }

@@ -244,9 +244,9 @@ struct RunState<'a> {
     locals: HashMap<LocalId, i64>,
     values: Vec<Option<Tensor>>,
     done_checks: Vec<bool>,
-    /// The results of calls that later statements read, by the first statement of each call.
-    call_results: HashMap<u32, Arc<[Tensor]>>,
-    loop_results: Vec<loops::LoopResults>,
+    /// The results of calls and loops that later statements name.
+    call_results: HashMap<StmtId, call::CallResults>,
+    loop_results: HashMap<StmtId, loops::LoopResults>,
 }
 
 impl<'a> Machine<'a> {
@@ -282,7 +282,7 @@ impl<'a> Machine<'a> {
         let is_step = |step: &ExecutionStep| {
             let ExecutionStep::Statement(var) = step else { return false };
             let rhs = program.ssa.stmts.get(var.0 as usize).map(|stmt| &stmt.rhs);
-            matches!(rhs, Some(Rhs::Loop(..) | Rhs::Call { .. }))
+            rhs.is_some_and(Rhs::is_producer)
         };
         Ok(program.steps.iter().any(is_step))
     }
@@ -304,7 +304,7 @@ impl<'a> Machine<'a> {
             values: vec![None; ssa.stmts.len()],
             done_checks: vec![false; ssa.checks.len()],
             call_results: HashMap::new(),
-            loop_results: Vec::new(),
+            loop_results: HashMap::new(),
         }
     }
 
@@ -332,14 +332,14 @@ impl RunState<'_> {
                 ExecutionStep::Statement(var) => {
                     let stmt = ssa.stmts.get(var.0 as usize).ok_or(RunError::Internal("a statement"))?;
                     let value = match &stmt.rhs {
-                        Rhs::Input(k) => {
-                            inputs.get_mut(*k as usize).and_then(Option::take).ok_or(RunError::Internal("an input"))?
+                        Rhs::Input(k) => inputs.get_mut(*k as usize).and_then(Option::take),
+                        rhs if rhs.is_producer() => {
+                            self.run_producer(*var, stmt)?;
+                            None
                         }
-                        _ => self.statement(var.0, stmt)?,
+                        _ => Some(self.statement(var.0, stmt)?),
                     };
-                    if let Some(slot) = self.values.get_mut(var.0 as usize) {
-                        *slot = Some(value);
-                    }
+                    self.values.get_mut(var.0 as usize).into_iter().for_each(|slot| slot.clone_from(&value));
                     program.last_uses.get(var.0 as usize)
                 }
                 ExecutionStep::Kernel(ready) => {

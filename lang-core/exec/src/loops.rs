@@ -2,7 +2,6 @@
 //! one iteration to the next, so that an array without other owners is updated in place.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::sync::Arc;
 
 use super::affine::{IndexExpr, IndexTranslator};
 use super::executable::Executable;
@@ -14,7 +13,7 @@ use super::{RunError, RunState};
 use lang_base::ensure_sufficient_stack;
 use lang_ir::core::CheckpointSpacing;
 use lang_ir::region::{LoopArg, LoopResult, LoopTripCount, SsaLoop};
-use lang_ir::ssa::{Rhs, Statement, TensorAccess};
+use lang_ir::ssa::{Rhs, Statement, StmtId, TensorAccess};
 use lang_runtime::{OffloadProgress, Value};
 use lang_syntax::ops::Scalar;
 
@@ -22,9 +21,8 @@ const BROKEN: RunError = RunError::Internal("a loop");
 
 /// The results of a loop that has run.
 pub(super) struct LoopResults {
-    source: Arc<SsaLoop>,
     by_tuple: Vec<TupleResults>,
-    /// The number of reads of each part that are still to come.
+    /// The number of statements of each result that are still to come.
     reads_left: BTreeMap<LoopResult, usize>,
 }
 
@@ -49,21 +47,21 @@ struct ReadArgument {
 }
 
 impl RunState<'_> {
-    /// Returns one part of a loop's results. The loop runs once for all parts.
-    pub(super) fn loop_part(&mut self, k: u32, stmt: &Statement, shape: StatementExtents) -> Result<Tensor, RunError> {
-        let Rhs::Loop(of, part) = &stmt.rhs else { return Err(BROKEN) };
-        let same = |other: &Arc<SsaLoop>| Arc::ptr_eq(other, of) || other == of;
-        if !self.loop_results.iter().any(|ran| same(&ran.source)) {
-            let ran = self.run_loop(k, of)?;
-            self.loop_results.push(ran);
-        }
-        let nth = self.loop_results.iter().position(|ran| same(&ran.source)).ok_or(BROKEN)?;
-        let ran = self.loop_results.get_mut(nth).ok_or(BROKEN)?;
-        let left = ran.reads_left.get_mut(part).ok_or(BROKEN)?;
+    /// Returns a result of a loop that has run.
+    pub(super) fn loop_result(
+        &mut self,
+        producer: StmtId,
+        result: LoopResult,
+        stmt: &Statement,
+        shape: StatementExtents,
+    ) -> Result<Tensor, RunError> {
+        let of = self.program.ssa.loop_at(producer).ok_or(BROKEN)?;
+        let ran = self.loop_results.get_mut(&producer).ok_or(BROKEN)?;
+        let left = ran.reads_left.get_mut(&result).ok_or(BROKEN)?;
         *left = left.saturating_sub(1);
         let has_more_readers = *left > 0;
         let scalar = stmt.scalar.unwrap_or(Scalar::F64);
-        let whole = match (ran.by_tuple.as_mut_slice(), part, of.batch.is_empty()) {
+        let whole = match (ran.by_tuple.as_mut_slice(), &result, of.batch.is_empty()) {
             ([one], LoopResult::Final(k), true) => {
                 let last = if has_more_readers { one.final_values.get(k).cloned() } else { one.final_values.remove(k) };
                 Some(last.ok_or(BROKEN)?)
@@ -80,24 +78,22 @@ impl RunState<'_> {
         let tensor = match whole {
             Some(tensor) => tensor,
             None => {
-                let ran = self.loop_results.get(nth).ok_or(BROKEN)?;
-                at_scalar!(scalar, T => gather_part::<T>(self, shape, *part, &ran.by_tuple)?)
+                let ran = self.loop_results.get(&producer).ok_or(BROKEN)?;
+                at_scalar!(scalar, T => gather_part::<T>(self, shape, result, &ran.by_tuple)?)
             }
         };
         if done {
-            self.loop_results.remove(nth);
+            self.loop_results.remove(&producer);
         }
         Ok(tensor)
     }
 
-    /// Runs a loop for every tuple of the batch.
-    fn run_loop(&mut self, k: u32, of: &Arc<SsaLoop>) -> Result<LoopResults, RunError> {
+    /// Runs a loop for every tuple of the batch, and keeps its results.
+    pub(super) fn run_loop(&mut self, producer: StmtId, of: &SsaLoop) -> Result<(), RunError> {
         let mut left: BTreeMap<LoopResult, usize> = BTreeMap::new();
-        for stmt in &self.program.ssa.stmts {
-            if let Rhs::Loop(other, part) = &stmt.rhs
-                && (Arc::ptr_eq(other, of) || other == of)
-            {
-                *left.entry(*part).or_default() += 1;
+        for v in self.program.results.get(&producer).into_iter().flatten() {
+            if let Some(Rhs::LoopResult(_, result)) = self.program.ssa.stmts.get(v.0 as usize).map(|s| s.rhs.clone()) {
+                *left.entry(result).or_default() += 1;
             }
         }
         let parts: BTreeSet<LoopResult> = left.keys().copied().collect();
@@ -120,9 +116,10 @@ impl RunState<'_> {
         }
         let mut all = Vec::new();
         for at in places {
-            all.push(self.run_iterations(k, of, &program, &parts, at)?);
+            all.push(self.run_iterations(producer.0, of, &program, &parts, at)?);
         }
-        Ok(LoopResults { source: of.clone(), by_tuple: all, reads_left: left })
+        self.loop_results.insert(producer, LoopResults { by_tuple: all, reads_left: left });
+        Ok(())
     }
 
     /// Runs a loop for one tuple of the batch.

@@ -6,7 +6,7 @@
 //! extents.
 
 use std::cell::RefCell;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::sync::{Arc, PoisonError};
 
 use super::affine::IndexTranslator;
@@ -140,12 +140,11 @@ impl<'a> DryRun<'a> {
                 self.run.locals.insert(input.local, i);
             }
         }
-        let mut known = HashSet::new();
         for step in &program.steps {
             let dead = match step {
                 ExecutionStep::Statement(var) => {
                     if let Some(stmt) = program.ssa.stmts.get(var.0 as usize) {
-                        self.plan_statement(*var, stmt, inputs, &mut known);
+                        self.plan_statement(*var, stmt, inputs);
                     }
                     program.last_uses.get(var.0 as usize)
                 }
@@ -194,7 +193,7 @@ impl<'a> DryRun<'a> {
         count.saturating_mul(bytes_of(scalar))
     }
 
-    fn plan_statement(&mut self, var: StmtId, stmt: &Statement, inputs: &[PlannedInput], known: &mut HashSet<u32>) {
+    fn plan_statement(&mut self, var: StmtId, stmt: &Statement, inputs: &[PlannedInput]) {
         let program = self.run.program;
         let dead = program.last_uses.get(var.0 as usize).map(Vec::as_slice).unwrap_or_default();
         match &stmt.rhs {
@@ -203,31 +202,23 @@ impl<'a> DryRun<'a> {
                 self.plan.is_complete &= bytes.is_some();
                 return self.begin_life(var, bytes.unwrap_or_default());
             }
-            Rhs::Call { callee, sizes, args, batch, .. } => {
-                let group = program.call_group.get(&var.0).copied().unwrap_or(var.0);
-                if known.insert(group) {
-                    let same = |k: &u32| program.call_group.get(k).copied().unwrap_or(*k) == group;
-                    let parts = self.parts_bytes(&same);
-                    let inner = self.call_peak(callee, sizes, args, stmt, *batch as usize);
-                    self.raise_peak(if *batch == 0 { parts.max(inner) } else { parts.saturating_add(inner) });
-                }
+            Rhs::Call { callee, sizes, args, .. } => {
+                let results = self.results_bytes(var, &|_| true);
+                let inner = self.call_peak(callee, sizes, args, stmt);
+                return self.raise_peak(if stmt.dims.is_empty() {
+                    results.max(inner)
+                } else {
+                    results.saturating_add(inner)
+                });
             }
-            Rhs::Loop(of, _) => {
-                let first = program.ssa.stmts.iter().position(|s| matches!(&s.rhs, Rhs::Loop(other, _) if other == of));
-                let first = first.and_then(|k| u32::try_from(k).ok()).unwrap_or(var.0);
-                if known.insert(first) {
-                    let stmts = &program.ssa.stmts;
-                    // The plan of an iteration counts the carried parts.
-                    let same = |k: &u32| {
-                        let stmt = stmts.get(*k as usize);
-                        let kept =
-                            |part: &LoopResult| matches!(part, LoopResult::PerIteration(_) | LoopResult::Checkpoint(_));
-                        stmt.is_some_and(|s| matches!(&s.rhs, Rhs::Loop(other, part) if other == of && kept(part)))
-                    };
-                    let parts = self.parts_bytes(&same);
-                    let inner = self.loop_peak(of, dead);
-                    self.raise_peak(parts.saturating_add(inner));
-                }
+            Rhs::Loop(of) => {
+                // The plan of an iteration counts the carried values.
+                let is_kept = |rhs: &Rhs| {
+                    matches!(rhs, Rhs::LoopResult(_, LoopResult::PerIteration(_) | LoopResult::Checkpoint(_)))
+                };
+                let results = self.results_bytes(var, &is_kept);
+                let inner = self.loop_peak(of, dead);
+                return self.raise_peak(results.saturating_add(inner));
             }
             Rhs::Update { base, batch: 0, .. } if base.at.is_empty() && dead.contains(&base.var) => {
                 self.end_life(base.var)
@@ -272,30 +263,19 @@ impl<'a> DryRun<'a> {
         places && base.is_some_and(|base| base.dims == stmt.dims)
     }
 
-    /// The bytes of all parts of a call or a loop.
-    fn parts_bytes(&mut self, same: &dyn Fn(&u32) -> bool) -> u64 {
+    /// The bytes of these results of a call or a loop.
+    fn results_bytes(&mut self, producer: StmtId, counts: &dyn Fn(&Rhs) -> bool) -> u64 {
         let program = self.run.program;
-        let mut all = 0_u64;
-        for (k, stmt) in (0..).zip(&program.ssa.stmts) {
-            if matches!(stmt.rhs, Rhs::Call { .. } | Rhs::Loop(..)) && same(&k) {
-                all = all.saturating_add(self.tensor_bytes(&stmt.dims, stmt.scalar));
-            }
-        }
-        all
+        let results = program.results.get(&producer).into_iter().flatten();
+        let results = results.filter_map(|v| program.ssa.stmts.get(v.0 as usize)).filter(|stmt| counts(&stmt.rhs));
+        results.fold(0, |all: u64, stmt| all.saturating_add(self.tensor_bytes(&stmt.dims, stmt.scalar)))
     }
 
-    fn call_peak(
-        &mut self,
-        callee: &Arc<FunctionKey>,
-        sizes: &[Poly],
-        args: &[TensorAccess],
-        stmt: &Statement,
-        batch: usize,
-    ) -> u64 {
+    fn call_peak(&mut self, callee: &Arc<FunctionKey>, sizes: &[Poly], args: &[TensorAccess], stmt: &Statement) -> u64 {
         let Ok(function) = self.run.machine.function(callee) else {
             return self.known_or_incomplete(Err(RunError::UnsetGlobal));
         };
-        let extents = self.run.extents(stmt.dims.get(..batch).unwrap_or_default());
+        let extents = self.run.extents(&stmt.dims);
         let extents = self.known_or_incomplete(extents);
         let sizes = self.evaluate_sizes(sizes, &extents);
         let program = self.run.machine.executable_for(&function, &sizes);

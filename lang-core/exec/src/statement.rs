@@ -5,7 +5,7 @@ use super::nest::{IndexSpace, RowNest};
 use super::rows::{self, GatherBuffer};
 use super::tensor::{Tensor, TensorBuilder, TensorElement, strides};
 use super::{RunError, RunState};
-use lang_ir::ssa::{Addend, Rhs, Statement, TensorAccess};
+use lang_ir::ssa::{Addend, Rhs, Statement, StmtId, TensorAccess};
 use lang_runtime::memory::{AllocationError, MAX_EXTENT};
 use lang_sizes::predicate::{Poly, Pred};
 use lang_syntax::ops::Scalar;
@@ -170,13 +170,27 @@ impl RunState<'_> {
         Ok(all)
     }
 
+    /// Runs a call or a loop, and keeps its results.
+    pub(super) fn run_producer(&mut self, var: StmtId, stmt: &Statement) -> Result<(), RunError> {
+        stmt.needs.iter().try_for_each(|c| self.check(*c))?;
+        self.poll()?;
+        match &stmt.rhs {
+            Rhs::Loop(of) => self.run_loop(var, of),
+            _ => {
+                let shape = self.shape(&stmt.dims)?;
+                self.run_call(var, stmt, &shape)
+            }
+        }
+    }
+
+    /// Returns the value of a statement that has elements.
     pub(super) fn statement(&mut self, k: u32, stmt: &Statement) -> Result<Tensor, RunError> {
         stmt.needs.iter().try_for_each(|c| self.check(*c))?;
         self.poll()?;
         let shape = self.shape(&stmt.dims)?;
         let scalar = stmt.scalar.unwrap_or(Scalar::F64);
         // The index expressions of a statement without elements may have no value.
-        if shape.dims.contains(&0) && !matches!(stmt.rhs, Rhs::Call { .. } | Rhs::Loop(..)) {
+        if shape.dims.contains(&0) && stmt.rhs.producer().is_none() {
             return shape.zeros(self, scalar);
         }
         match &stmt.rhs {
@@ -200,8 +214,9 @@ impl RunState<'_> {
                 let of = self.tensor(o.keys.var).and_then(Tensor::scalar_type).ok_or(NO_ELEMENTS)?;
                 self.sort(shape, of, o)
             }
-            Rhs::Call { .. } => self.run_call(k, stmt, shape),
-            Rhs::Loop(..) => self.loop_part(k, stmt, shape),
+            Rhs::CallResult(producer, output) => self.call_result(*producer, *output, stmt, shape),
+            Rhs::LoopResult(producer, result) => self.loop_result(*producer, *result, stmt, shape),
+            Rhs::Call { .. } | Rhs::Loop(_) => Err(NO_ELEMENTS),
             Rhs::Update { .. } => at_scalar!(scalar, T => self.update::<T>(k, stmt, &shape)),
         }
     }

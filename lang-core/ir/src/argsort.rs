@@ -134,7 +134,7 @@ impl SsaBuilder {
                 needs.extend(inner.needs);
                 o.keys = inner.access;
             }
-            _ => needs.extend(self.get(o.keys.var).map(|s| s.needs.clone()).unwrap_or_default()),
+            _ => needs.extend(self.needs_of(o.keys.var)),
         }
         // If the keys do not depend on the last index, they are all equal, and the permutation is
         // the identity.

@@ -112,7 +112,7 @@ pub fn canonicalize_ssa(ssa: &SsaFunction) -> CanonicalForm<SsaFunction> {
         leaf.dims = result_leaf.dims;
     }
     naming.canonicalize_loops(ssa, &ssa.callee);
-    done.stmts = ssa.stmts.iter().map(|stmt| naming.stmt(stmt)).collect();
+    done.stmts = (0..).zip(&ssa.stmts).map(|(k, stmt)| naming.stmt(Some(StmtId(k)), stmt)).collect();
     done.checks = ssa.checks.iter().map(|check| naming.check(check, &ssa.callee.def)).collect();
     done.vars = naming.vars;
     CanonicalForm { form: done, globals: naming.declarations, indices: naming.indices }
@@ -246,8 +246,8 @@ pub(super) struct Renamer {
     statement_positions: Option<Vec<u32>>,
     /// Whether indices belong to a loop, not to a statement.
     indices_of_loop: bool,
-    /// The loops of the function.
-    pub(super) loops: Vec<canonical_region::CanonicalLoop>,
+    /// The loops of the function, by statement.
+    pub(super) loops: BTreeMap<StmtId, canonical_region::CanonicalLoop>,
 }
 
 impl Renamer {
@@ -264,7 +264,7 @@ impl Renamer {
             depth: 0,
             statement_positions: None,
             indices_of_loop: false,
-            loops: Vec::new(),
+            loops: BTreeMap::new(),
         }
     }
 
@@ -337,7 +337,7 @@ impl Renamer {
         GlobalName { module: global.module.clone(), name: name.clone() }
     }
 
-    fn var(&self, v: StmtId) -> StmtId {
+    pub(super) fn var(&self, v: StmtId) -> StmtId {
         self.statement_positions.as_ref().map_or(v, |p| StmtId(p.get(v.0 as usize).copied().unwrap_or(v.0)))
     }
 
@@ -449,11 +449,15 @@ impl Renamer {
         TensorAccess { var: self.var(a.var), at: self.polys(&a.at) }
     }
 
-    pub(super) fn stmt(&mut self, stmt: &Statement) -> Statement {
+    pub(super) fn stmt(&mut self, var: Option<StmtId>, stmt: &Statement) -> Statement {
         let free = stmt.dims.len();
         let rhs = match &stmt.rhs {
+            Rhs::Loop(of) => {
+                let named = var.and_then(|v| self.loops.get(&v));
+                Rhs::Loop(named.map_or_else(|| of.clone(), |named| named.canonical.clone()))
+            }
             Rhs::Constant(c) => Rhs::Constant(round_to_scalar(*c, stmt.scalar)),
-            Rhs::Loop(of, part) => self.loop_result(of, *part),
+            Rhs::LoopResult(of, result) => self.loop_result(*of, *result),
             rhs => {
                 let count = free
                     + match rhs {

@@ -18,9 +18,7 @@ use lang_syntax::ops::Scalar;
 
 /// A loop and its canonical form.
 pub(super) struct CanonicalLoop {
-    /// The loop before renaming.
-    original: Arc<SsaLoop>,
-    canonical: Arc<SsaLoop>,
+    pub(super) canonical: Arc<SsaLoop>,
     /// The new numbers of its inputs and outputs, by old number.
     inputs: BTreeMap<u32, u32>,
     outputs: BTreeMap<u32, u32>,
@@ -38,30 +36,19 @@ impl CanonicalLoop {
     }
 }
 
-/// Whether both are the same loop.
-pub(super) fn is_same_loop(a: &Arc<SsaLoop>, b: &Arc<SsaLoop>) -> bool {
-    Arc::ptr_eq(a, b) || a == b
-}
-
-/// Returns the distinct loops of a function, each with the parts of it that statements read.
-fn distinct_loops(ssa: &SsaFunction) -> Vec<(&Arc<SsaLoop>, BTreeSet<LoopResult>)> {
-    let mut found: Vec<(&Arc<SsaLoop>, BTreeSet<LoopResult>)> = Vec::new();
-    for stmt in &ssa.stmts {
-        if let Rhs::Loop(of, part) = &stmt.rhs {
-            match found.iter_mut().find(|(other, _)| is_same_loop(other, of)) {
-                Some((_, parts)) => drop(parts.insert(*part)),
-                None => found.push((of, BTreeSet::from([*part]))),
-            }
-        }
-    }
-    found
+/// Returns the loops of a function with their statements.
+fn loops(ssa: &SsaFunction) -> impl Iterator<Item = (StmtId, &Arc<SsaLoop>)> {
+    (0..).zip(&ssa.stmts).filter_map(|(k, stmt)| match &stmt.rhs {
+        Rhs::Loop(of) => Some((StmtId(k), of)),
+        _ => None,
+    })
 }
 
 /// Visits every polynomial of a function, except those of its head, and those of its regions. Sizes
 /// of a region are its own variables.
 pub(super) fn for_each_poly(ssa: &SsaFunction, f: &mut dyn FnMut(&Poly)) {
     for_each_local_poly(ssa, f);
-    for (of, _) in distinct_loops(ssa) {
+    for (_, of) in loops(ssa) {
         of.sizes.iter().for_each(&mut *f);
         ensure_sufficient_stack(|| for_each_poly(&of.body, f));
     }
@@ -73,7 +60,7 @@ fn for_each_local_poly(ssa: &SsaFunction, f: &mut dyn FnMut(&Poly)) {
     for stmt in &ssa.stmts {
         stmt.dims.iter().for_each(&mut *f);
         stmt.rhs.for_each_pred(&mut |p| p.visit(&mut *f, &mut |_| {}));
-        let Rhs::Loop(of, _) = &stmt.rhs else {
+        let Rhs::Loop(of) = &stmt.rhs else {
             stmt.rhs.for_each_poly(f);
             continue;
         };
@@ -98,7 +85,7 @@ fn used_index_variables(ssa: &SsaFunction) -> BTreeSet<LocalId> {
         });
     };
     for_each_local_poly(ssa, &mut poly);
-    for (of, _) in distinct_loops(ssa) {
+    for (_, of) in loops(ssa) {
         let inner = ensure_sufficient_stack(|| used_index_variables(&of.body));
         of.body.sizes.iter().zip(&of.sizes).filter(|(l, _)| inner.contains(l)).for_each(|(_, n)| poly(n));
     }
@@ -152,18 +139,22 @@ fn canonical_order(of: &SsaLoop) -> Vec<RegionStatement> {
 impl Renamer {
     /// Computes the canonical form of each loop of a function.
     pub(super) fn canonicalize_loops(&mut self, ssa: &SsaFunction, callee: &Arc<FunctionKey>) {
-        let named = distinct_loops(ssa)
-            .into_iter()
-            .map(|(of, parts)| ensure_sufficient_stack(|| self.canonicalize_loop(of, &parts, callee)));
+        let results = ssa.results_by_producer();
+        let named = loops(ssa).map(|(producer, of)| {
+            let results = results.get(&producer).into_iter().flatten();
+            let results = results.filter_map(|v| match ssa.stmts.get(v.0 as usize)?.rhs {
+                Rhs::LoopResult(_, result) => Some(result),
+                _ => None,
+            });
+            (producer, ensure_sufficient_stack(|| self.canonicalize_loop(of, &results.collect(), callee)))
+        });
         self.loops = named.collect();
     }
 
-    /// Renames a part of a loop.
-    pub(super) fn loop_result(&self, of: &Arc<SsaLoop>, part: LoopResult) -> Rhs {
-        match self.loops.iter().find(|n| is_same_loop(&n.original, of)) {
-            Some(named) => Rhs::Loop(named.canonical.clone(), named.renumber_result(part)),
-            None => Rhs::Loop(of.clone(), part),
-        }
+    /// Renames a result of a loop.
+    pub(super) fn loop_result(&self, producer: StmtId, result: LoopResult) -> Rhs {
+        let renumbered = self.loops.get(&producer).map_or(result, |named| named.renumber_result(result));
+        Rhs::LoopResult(self.var(producer), renumbered)
     }
 
     fn canonicalize_loop(
@@ -197,8 +188,8 @@ impl Renamer {
         let sizes: Vec<LocalId> = body.sizes.iter().filter(|l| kept(l)).map(|l| inner.declare_size(*l, body)).collect();
         let mut new =
             RegionBuilder { inputs: Vec::new(), args: Vec::new(), input_numbers: BTreeMap::new(), stmts: Vec::new() };
-        let old: Vec<Statement> = order.iter().filter_map(|slot| statement_for(slot, body)).collect();
-        for stmt in &old {
+        let old: Vec<(Option<StmtId>, Statement)> = order.iter().filter_map(|slot| statement_for(slot, body)).collect();
+        for (_, stmt) in &old {
             if let Rhs::Input(k) = stmt.rhs {
                 let (Some(input), Some(arg)) = (body.inputs.get(k as usize), around.args.get(k as usize)) else {
                     continue;
@@ -219,8 +210,8 @@ impl Renamer {
         }
         inner.canonicalize_loops(body, callee);
         let mut number = 0;
-        for stmt in &old {
-            let mut stmt = inner.stmt(stmt);
+        for (old_var, stmt) in &old {
+            let mut stmt = inner.stmt(*old_var, stmt);
             if let Rhs::Input(k) = &mut stmt.rhs {
                 *k = number;
                 new.inputs.get_mut(number as usize).into_iter().for_each(|i| i.leaf.dims.clone_from(&stmt.dims));
@@ -254,7 +245,7 @@ impl Renamer {
             LoopTripCount::While(k) => LoopTripCount::While(new.input_numbers.get(&k).copied().unwrap_or(u32::MAX)),
         };
         let named = SsaLoop { trip_count: trips, sizes, args: new.args, body: Arc::new(region), ..around };
-        CanonicalLoop { original: of.clone(), canonical: Arc::new(named), inputs: new.input_numbers, outputs }
+        CanonicalLoop { canonical: Arc::new(named), inputs: new.input_numbers, outputs }
     }
 
     fn declare_size(&mut self, local: LocalId, body: &SsaFunction) -> LocalId {
@@ -276,14 +267,15 @@ struct RegionBuilder {
     stmts: Vec<Statement>,
 }
 
-fn statement_for(slot: &RegionStatement, body: &SsaFunction) -> Option<Statement> {
+/// Returns a statement of the new order and, if it exists already, its old position.
+fn statement_for(slot: &RegionStatement, body: &SsaFunction) -> Option<(Option<StmtId>, Statement)> {
     match slot {
-        RegionStatement::Existing(k) => body.stmts.get(*k).cloned(),
+        RegionStatement::Existing(k) => Some((Some(StmtId(u32::try_from(*k).ok()?)), body.stmts.get(*k).cloned()?)),
         RegionStatement::NewInput(k) => {
             let input = body.inputs.get(*k as usize)?;
             let name = Some(body.vars.name(input.local)).filter(|n| !n.is_empty());
             let (dims, scalar) = (input.leaf.dims.clone(), input.leaf.scalar);
-            Some(Statement { dims, scalar, rhs: Rhs::Input(*k), needs: Vec::new(), name })
+            Some((None, Statement { dims, scalar, rhs: Rhs::Input(*k), needs: Vec::new(), name }))
         }
     }
 }

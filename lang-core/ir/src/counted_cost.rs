@@ -105,7 +105,7 @@ impl CostCounter<'_> {
             if scalars.is_empty() { locals } else { &locals.iter().map(|(l, n)| (*l, *n)).chain(scalars).collect() };
         let read = read_by_loops(ssa);
         for (k, stmt) in (0..).zip(&ssa.stmts) {
-            if matches!(stmt.rhs, Rhs::Loop(_, LoopResult::PerIteration(_) | LoopResult::Checkpoint(_)))
+            if matches!(stmt.rhs, Rhs::LoopResult(_, LoopResult::PerIteration(_) | LoopResult::Checkpoint(_)))
                 && read.contains(&StmtId(k))
             {
                 let extents = SizeEnv { locals, remaining: &mut self.remaining }.extents(&stmt.dims)?;
@@ -115,15 +115,7 @@ impl CostCounter<'_> {
             }
         }
         let mut most = 0;
-        // Statements that read parts of one call share that call.
-        let mut calls: Vec<&Rhs> = Vec::new();
         for stmt in &ssa.stmts {
-            if let call @ (Rhs::Call { .. } | Rhs::Loop(..)) = &stmt.rhs {
-                if calls.iter().any(|c| is_same_call(c, call)) {
-                    continue;
-                }
-                calls.push(call);
-            }
             let own = std::mem::take(&mut total.stored_bytes);
             self.statement(ssa, stmt.dims.as_slice(), stmt.scalar, &stmt.rhs, locals, &mut total)?;
             most = most.max(std::mem::replace(&mut total.stored_bytes, own));
@@ -150,7 +142,7 @@ impl CostCounter<'_> {
         let real = u64::from(is_real(scalar));
         let free = world.extents(dims)?;
         match rhs {
-            Rhs::Input(_) | Rhs::Constant(_) | Rhs::Zero => {}
+            Rhs::Input(_) | Rhs::Constant(_) | Rhs::Zero | Rhs::CallResult(..) | Rhs::LoopResult(..) => {}
             Rhs::Index(_) => total.iterations += world.visit_tuples(free, dims.len(), &Pred::truth(), &mut |_| {})?.0,
             Rhs::Add(items) => {
                 let mut present = TermMask::new(&free)?;
@@ -202,7 +194,7 @@ impl CostCounter<'_> {
                 let of = args.first().and_then(|a| ssa.stmts.get(a.var.0 as usize)?.scalar).unwrap_or(Scalar::Bool);
                 total.work += count * operation.work(of);
             }
-            Rhs::Loop(of, _) => return self.loop_cost(of, locals, total),
+            Rhs::Loop(of) => return self.loop_cost(of, locals, total),
             Rhs::Update { batch, bound, pred, accumulate: add, .. } => {
                 let batch = *batch as usize;
                 let inner = world.extents(bound)?;
@@ -214,12 +206,10 @@ impl CostCounter<'_> {
                 total.iterations += count;
                 total.work += if *add { real * count } else { 0 };
             }
-            Rhs::Call { callee, sizes, pred, args, batch, .. } => {
+            Rhs::Call { callee, sizes, pred, args } => {
                 let called = (self.functions)(callee).ok_or(UnknownCost::Callee)?;
-                let batch = *batch as usize;
                 let mut places = Vec::new();
-                let outer = free.get(..batch).unwrap_or_default().to_vec();
-                let (_, bound) = world.visit_tuples(outer, batch, pred, &mut |at| places.push(at.to_vec()))?;
+                let (_, bound) = world.visit_tuples(free, dims.len(), pred, &mut |at| places.push(at.to_vec()))?;
                 total.is_upper_bound |= bound;
                 for at in places {
                     let mut inner: HashMap<LocalId, i64> = HashMap::new();
@@ -342,7 +332,7 @@ fn eval_scalar_integers(ssa: &SsaFunction, locals: &HashMap<LocalId, i64>) -> Ha
 pub fn read_by_loops(ssa: &SsaFunction) -> BTreeSet<StmtId> {
     let mut read = BTreeSet::new();
     for stmt in &ssa.stmts {
-        if let Rhs::Loop(of, _) = &stmt.rhs {
+        if let Rhs::Loop(of) = &stmt.rhs {
             read.extend(of.args.iter().map(|a| a.access().var));
         }
     }
@@ -360,18 +350,6 @@ pub fn element_bytes(scalar: Option<Scalar>) -> u64 {
 
 /// The maximal number of memoised costs of loop bodies.
 const MAX_BODY_COSTS: usize = 32;
-
-/// Whether both read parts of the same call or loop.
-pub fn is_same_call(a: &Rhs, b: &Rhs) -> bool {
-    match (a, b) {
-        (Rhs::Loop(a, _), Rhs::Loop(b, _)) => Arc::ptr_eq(a, b) || a == b,
-        (
-            Rhs::Call { callee: f, sizes: m, pred: p, args: x, batch: i, .. },
-            Rhs::Call { callee: g, sizes: n, pred: q, args: y, batch: j, .. },
-        ) => (f, m, p, x, i) == (g, n, q, y, j),
-        _ => false,
-    }
-}
 
 /// Returns the value of an integer argument, if sizes and indices determine it.
 fn integer_argument(ssa: &SsaFunction, arg: &TensorAccess, at: &[i64], world: &mut SizeEnv<'_>) -> Option<i64> {

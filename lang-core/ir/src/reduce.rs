@@ -310,7 +310,7 @@ impl SsaBuilder {
                 needs.extend(inner.needs);
                 r.operand = inner.access;
             }
-            _ => needs.extend(self.get(r.operand.var).map(|s| s.needs.clone()).unwrap_or_default()),
+            _ => needs.extend(self.needs_of(r.operand.var)),
         }
         if let Some(var) = self.reduce_single_term(dims, scalar, &r, &needs) {
             return var;

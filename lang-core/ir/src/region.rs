@@ -4,9 +4,10 @@
 //! an array that is sliced by that number is read by slices. The derivative of a loop follows from
 //! the derivative of its body alone, without a trace of a run.
 //!
-//! A statement of the enclosing function reads one part of a loop ([`LoopResult`]). Its first
-//! indices are the batch: the loop runs once for each tuple of them. A polynomial over the batch
-//! may mention these indices. The index after them is the iteration number in arguments and sizes.
+//! The indices of a loop's statement are its batch: it runs once for each tuple of them. A
+//! polynomial over the batch may mention these indices. The index after them is the iteration
+//! number in arguments and sizes. Other statements name the results of the loop ([`LoopResult`]);
+//! their first indices are the batch.
 //!
 //! `norm::to_ssa` builds loops, `ad::loops` differentiates them, and `lang_exec` runs them.
 
@@ -81,7 +82,7 @@ impl LoopArg {
     }
 }
 
-/// A part of the result of a loop.
+/// A result of a loop.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub enum LoopResult {
     /// The final value of this input, which one more iteration would read.

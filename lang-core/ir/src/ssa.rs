@@ -11,12 +11,12 @@
 //!
 //! Sums are n-ary. The paper's are binary, which would make every partial sum a tensor.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::argsort::Argsort;
 pub use super::builder::eliminate_index;
-pub use super::builder::{ResolvedAccess, SsaBuilder, substitute_indices};
+pub use super::builder::{Producer, ResolvedAccess, SsaBuilder, substitute_indices, without_axis};
 use super::core::{CheckFailure, Constant, CoreType, FunctionKey, ScalarOp, TypeLeaf, Vars};
 use super::flat::{FunctionInput, InputSource};
 use super::reduce::SsaReduction;
@@ -146,7 +146,8 @@ pub enum Rhs {
         /// The operands.
         args: Vec<TensorAccess>,
     },
-    /// A part of the result of a call, one call for every tuple of the first indices.
+    /// A call for every tuple of the statement's indices, the *batch*. Its results are
+    /// [`Rhs::CallResult`]s.
     Call {
         /// The callee.
         callee: Arc<FunctionKey>,
@@ -156,13 +157,13 @@ pub enum Rhs {
         pred: Pred,
         /// The arguments, each a part of a parameter.
         args: Vec<TensorAccess>,
-        /// The number of indices over which the calls run.
-        batch: u32,
-        /// The part of the result.
-        result_index: u32,
     },
-    /// A part of the result of a loop.
-    Loop(Arc<SsaLoop>, LoopResult),
+    /// This output of the call, after the batch.
+    CallResult(StmtId, u32),
+    /// A loop for every tuple of the statement's indices. Its results are [`Rhs::LoopResult`]s.
+    Loop(Arc<SsaLoop>),
+    /// A result of the loop.
+    LoopResult(StmtId, LoopResult),
     /// A tensor with some of its elements replaced or added to, for every tuple of the first
     /// indices. Only these indices and the bound ones may occur in it. No element may be written
     /// twice.
@@ -184,12 +185,14 @@ pub enum Rhs {
     },
 }
 
-/// `X[i…] = …`
+/// `X[i…] = …`. A call or a loop has several results instead of elements: each is a statement of
+/// its own that names its producer ([`Rhs::producer`]). Such a producer has the extents of its
+/// batch and no scalar type.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Statement {
     /// The extents, outermost first.
     pub dims: Vec<Poly>,
-    /// The scalar type of the elements, `None` for a relation.
+    /// The scalar type of the elements, `None` for a relation and for a producer of results.
     pub scalar: Option<Scalar>,
     /// The right-hand side.
     pub rhs: Rhs,
@@ -234,7 +237,7 @@ pub struct SsaFunction {
     /// The tensor parts of the parameters and of top-level `let`s.
     pub inputs: Vec<FunctionInput>,
     /// Statements. In a finished function each follows those it reads. While a derivative is built,
-    /// [`SsaBuilder::replace_loop`] can break that order; dead-code elimination (`norm::dce`)
+    /// [`SsaBuilder::set_loop`] can break that order; dead-code elimination (`norm::dce`)
     /// restores it where it can.
     pub stmts: Vec<Statement>,
     /// The checks, referred to by position.
@@ -257,15 +260,42 @@ impl SsaFunction {
         let at = self.stmts.iter().position(|s| s.rhs == Rhs::Input(k))?;
         Some(StmtId(u32::try_from(at).ok()?))
     }
-}
 
-impl SsaFunction {
+    /// Returns the loop of a statement.
+    #[must_use]
+    pub fn loop_at(&self, producer: StmtId) -> Option<&Arc<SsaLoop>> {
+        match &self.stmts.get(producer.0 as usize)?.rhs {
+            Rhs::Loop(of) => Some(of),
+            _ => None,
+        }
+    }
+
+    /// Returns the statements that name results, by producer.
+    #[must_use]
+    pub fn results_by_producer(&self) -> BTreeMap<StmtId, Vec<StmtId>> {
+        let mut results: BTreeMap<StmtId, Vec<StmtId>> = BTreeMap::new();
+        for (k, stmt) in (0..).zip(&self.stmts) {
+            if let Some(producer) = stmt.rhs.producer() {
+                results.entry(producer).or_default().push(StmtId(k));
+            }
+        }
+        results
+    }
+
+    /// Returns the results of a loop that statements name, with these statements.
+    pub fn loop_results(&self, producer: StmtId) -> impl Iterator<Item = (StmtId, LoopResult)> {
+        (0..).zip(&self.stmts).filter_map(move |(k, stmt)| match stmt.rhs {
+            Rhs::LoopResult(of, result) if of == producer => Some((StmtId(k), result)),
+            _ => None,
+        })
+    }
+
     /// Visits the callees, including those in loop bodies. A callee may occur several times.
     pub fn for_each_callee(&self, f: &mut dyn FnMut(&Arc<FunctionKey>)) {
         for stmt in &self.stmts {
             match &stmt.rhs {
                 Rhs::Call { callee, .. } => f(callee),
-                Rhs::Loop(of, _) => of.body.for_each_callee(f),
+                Rhs::Loop(of) => of.body.for_each_callee(f),
                 _ => {}
             }
         }
@@ -284,17 +314,33 @@ impl SsaFunction {
 }
 
 impl Rhs {
+    /// Returns the call or the loop of which this is a result.
+    #[must_use]
+    pub fn producer(&self) -> Option<StmtId> {
+        match self {
+            Self::CallResult(of, _) | Self::LoopResult(of, _) => Some(*of),
+            _ => None,
+        }
+    }
+
+    /// Whether it has results instead of elements: a call or a loop.
+    #[must_use]
+    pub fn is_producer(&self) -> bool {
+        matches!(self, Self::Call { .. } | Self::Loop(_))
+    }
+
     /// Visits the accesses of the right-hand side, but not the reads in its predicates and indices.
     pub fn for_each_access(&self, f: &mut dyn FnMut(&TensorAccess)) {
         match self {
             Self::Input(_) | Self::Constant(_) | Self::Zero | Self::Index(_) => {}
+            Self::CallResult(..) | Self::LoopResult(..) => {}
             Self::Add(items) => items.iter().for_each(|a| f(&a.operand)),
             Self::Reduce(r) => f(&r.operand),
             Self::Argsort(o) => f(&o.keys),
             Self::Contract { factors: items, .. } | Self::Map { args: items, .. } | Self::Call { args: items, .. } => {
                 items.iter().for_each(f);
             }
-            Self::Loop(of, _) => of.args.iter().for_each(|a| f(a.access())),
+            Self::Loop(of) => of.args.iter().for_each(|a| f(a.access())),
             Self::Update { base, value, .. } => [base, value].into_iter().for_each(f),
         }
     }
@@ -303,18 +349,20 @@ impl Rhs {
     pub fn for_each_pred(&self, f: &mut dyn FnMut(&Pred)) {
         match self {
             Self::Input(_) | Self::Constant(_) | Self::Zero | Self::Index(_) => {}
+            Self::CallResult(..) | Self::LoopResult(..) => {}
             Self::Add(items) => items.iter().for_each(|a| f(&a.pred)),
             Self::Reduce(r) => [&r.pred, &r.filter].into_iter().for_each(f),
             Self::Argsort(o) => f(&o.pred),
             Self::Contract { pred, .. } | Self::Map { pred, .. } | Self::Call { pred, .. } => f(pred),
             Self::Update { pred, .. } => f(pred),
-            Self::Loop(of, _) => f(&of.pred),
+            Self::Loop(of) => f(&of.pred),
         }
     }
 
-    /// Visits every statement that it reads, including reads in predicates and indices, but not
-    /// those in its extents. A statement may occur several times.
+    /// Visits every statement that it reads, including its producer and reads in predicates and
+    /// indices, but not those in its extents. A statement may occur several times.
     pub fn for_each_operand(&self, f: &mut dyn FnMut(StmtId)) {
+        self.producer().into_iter().for_each(&mut *f);
         self.for_each_access(&mut |a| f(a.var));
         self.for_each_pred(&mut |p| for_each_pred_read(p, f));
         self.for_each_poly(&mut |p| for_each_poly_read(p, f));
@@ -328,13 +376,14 @@ impl Rhs {
             Self::Contract { bound, .. } => bound.iter().for_each(f),
             Self::Reduce(r) => r.bound.iter().chain([&r.arg_value]).for_each(f),
             Self::Call { sizes, .. } => sizes.iter().for_each(f),
-            Self::Loop(of, _) => of.for_each_poly(f),
+            Self::Loop(of) => of.for_each_poly(f),
             Self::Update { bound, at, .. } => bound.iter().chain(at).for_each(f),
             _ => {}
         }
     }
 
-    /// Maps its accesses, polynomials and predicates.
+    /// Maps its accesses, polynomials and predicates. The producer of a result is mapped as an
+    /// access without indices.
     #[must_use]
     pub fn map(
         &self,
@@ -345,6 +394,8 @@ impl Rhs {
         let polys = |items: &[Poly]| items.iter().map(poly).collect();
         match self {
             Self::Input(_) | Self::Constant(_) | Self::Zero => self.clone(),
+            Self::CallResult(of, k) => Self::CallResult(map_producer(*of, access), *k),
+            Self::LoopResult(of, result) => Self::LoopResult(map_producer(*of, access), *result),
             Self::Index(p) => Self::Index(poly(p)),
             Self::Add(items) => Self::Add(
                 items.iter().map(|a| Addend { neg: a.neg, pred: pred(&a.pred), operand: access(&a.operand) }).collect(),
@@ -358,17 +409,15 @@ impl Rhs {
             Self::Map { operation, pred: p, args } => {
                 Self::Map { operation: *operation, pred: pred(p), args: args.iter().map(access).collect() }
             }
-            Self::Call { callee, sizes, pred: p, args, batch, result_index: part } => Self::Call {
+            Self::Call { callee, sizes, pred: p, args } => Self::Call {
                 callee: callee.clone(),
                 sizes: polys(sizes),
                 pred: pred(p),
                 args: args.iter().map(access).collect(),
-                batch: *batch,
-                result_index: *part,
             },
             Self::Reduce(r) => Self::Reduce(r.map(poly, pred, access)),
             Self::Argsort(o) => Self::Argsort(o.map(pred, access)),
-            Self::Loop(of, part) => Self::Loop(Arc::new(of.map(access, poly, pred)), *part),
+            Self::Loop(of) => Self::Loop(Arc::new(of.map(access, poly, pred))),
             Self::Update { base, batch, bound, pred: p, at, value, accumulate: add } => Self::Update {
                 base: access(base),
                 batch: *batch,
@@ -380,6 +429,10 @@ impl Rhs {
             },
         }
     }
+}
+
+fn map_producer(of: StmtId, access: &mut dyn FnMut(&TensorAccess) -> TensorAccess) -> StmtId {
+    access(&TensorAccess { var: of, at: Vec::new() }).var
 }
 
 /// Visits the statements that a predicate and its polynomials read as data.

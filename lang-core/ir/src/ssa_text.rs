@@ -1,21 +1,24 @@
 //! **Printing of Tensor SSA**: one line for each statement, with its indices on the left and the
 //! checks that it needs. `lang_reader` reads the text again.
 //!
-//! A loop is printed before the first statement that reads a part of it:
+//! A call or a loop has results, which later statements name:
 //!
 //! ```text
-//! L0 = for j0 < m: loop j1 < n with n, k = n - j1 - 1 {
+//! X2 = for j0 < m: loop j1 < n with n, k = n - j1 - 1 {
 //!   Y0[i0 < n]: f64 = given X0[j0, k]
 //!   Y1: f64 = carried X1 then Y2
 //!   Y2: f64 = sum i0 < k: Y1 * Y0[i0]
 //! }
-//! X2[i0 < m]: f64 = L0.last Y1
-//! X3[i0 < m, i1 < n]: f64 = L0.every Y2
+//! X3[i0 < m]: f64 = X2.last Y1
+//! X4[i0 < m, i1 < n]: f64 = X2.every Y2
+//! X5[i0 < m] = f[n](X3[i0])
+//! X6[i0 < m]: f64 = X5.0
 //! ```
 //!
-//! Its indices are `j0`, `j1`, …; the last is the iteration number. `with` lists the sizes that
-//! occur in the body; `n` has the same value as outside. The statements of the body are `Y0`, `Y1`,
-//! …, those of a nested loop `Z0`, `Z1`, …, then `XX0`.
+//! A call happens for every tuple of its indices, and `X5.0` is the first part of its result. The
+//! indices of a loop are `j0`, `j1`, …; the last is the iteration number. `with` lists the sizes
+//! that occur in the body; `n` has the same value as outside. The statements of the body are `Y0`,
+//! `Y1`, …, those of a nested loop `Z0`, `Z1`, …, then `XX0`.
 //!
 //! The first statements read the enclosing function: anew in every iteration, or once before the
 //! first. After that, a carried statement is the value that the named statement had in the previous
@@ -23,20 +26,17 @@
 //! iterations, and `trips` the trip count. With `while Y0` instead of `< n`, the loop runs while
 //! the carried statement `Y0` is true.
 
-use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::fmt;
-use std::sync::Arc;
 
 use super::callee_text::{Qualified, QualifiedCallee};
 use super::canonical::{self, statement_name};
-use super::canonical_region::is_same_loop;
 use super::core::CheckpointSpacing;
 use super::core::CoreType;
 use super::core_text::{QualifiedCoreType, constant_text, filter_text, global_declaration};
 use super::flat::{FunctionInput, InputSource};
 use super::region::{LoopArg, LoopResult, LoopTripCount, SsaLoop};
-use super::ssa::{Rhs, SsaFunction, StmtId, TensorAccess, statement_index};
+use super::ssa::{Rhs, SsaFunction, Statement, StmtId, TensorAccess, statement_index};
 use lang_base::Name;
 use lang_base::ensure_sufficient_stack;
 use lang_sizes::predicate::{Atom, LocalId, Poly, Pred};
@@ -75,7 +75,7 @@ impl fmt::Display for AnnotatedSsa<'_> {
         let called = QualifiedCallee { callee: &ssa.callee, current_module: own, sizes: &sizes };
         let opaque = if ssa.is_opaque { "opaque " } else { "" };
         writeln!(f, "{opaque}ssa {called}({}) -> {} =", params.join(", "), QualifiedCoreType(&ssa.result, own))?;
-        SsaBlock { ssa, enclosing_loop: None, depth: 0, printed_loops: &Cell::new(0), note: self.note }.fmt(f)?;
+        SsaBlock { ssa, enclosing_loop: None, depth: 0, note: self.note }.fmt(f)?;
         let expected = output_paths(&ssa.result, !ssa.callee.derivatives.is_empty());
         let outputs = ssa.outputs.iter().enumerate().map(|(k, (leaf, v))| {
             let path: Vec<String> = leaf.path.iter().map(u32::to_string).collect();
@@ -181,8 +181,6 @@ struct SsaBlock<'a> {
     enclosing_loop: Option<&'a SsaLoop>,
     /// The number of enclosing loops.
     depth: u32,
-    /// The number of loops printed so far.
-    printed_loops: &'a Cell<u32>,
     note: &'a dyn Fn(StmtId) -> Option<String>,
 }
 
@@ -197,32 +195,22 @@ impl fmt::Display for SsaBlock<'_> {
             }
             writeln!(f, "{}, {} {:?}", check.cond, check.failure.code, check.failure.message.as_str())?;
         }
-        let mut known: Vec<(&Arc<SsaLoop>, u32)> = Vec::new();
         let mut inputs = 0;
         for (k, stmt) in (0..).zip(&ssa.stmts) {
-            let number = match &stmt.rhs {
-                Rhs::Loop(of, _) => match known.iter().find(|(other, _)| is_same_loop(other, of)) {
-                    Some((_, number)) => *number,
-                    None => {
-                        let number = self.printed_loops.replace(self.printed_loops.get() + 1);
-                        known.push((of, number));
-                        ensure_sufficient_stack(|| self.write_loop(f, of, number))?;
-                        number
-                    }
-                },
-                _ => 0,
-            };
+            if let Rhs::Loop(of) = &stmt.rhs {
+                ensure_sufficient_stack(|| self.write_loop(f, StmtId(k), stmt, of))?;
+                continue;
+            }
             let scalar = stmt.scalar.map_or("rel", |s| s.name());
             self.write_indent(f, 1)?;
-            write!(f, "{}{}: {scalar} = ", statement_name(self.depth, StmtId(k)), indices_text(&stmt.dims, 0))?;
+            write!(f, "{}{}", statement_name(self.depth, StmtId(k)), indices_text(&stmt.dims, 0))?;
+            if !stmt.rhs.is_producer() {
+                write!(f, ": {scalar}")?;
+            }
+            f.write_str(" = ")?;
             match (&stmt.rhs, self.enclosing_loop) {
-                (Rhs::Loop(of, part), _) => {
-                    f.write_str(&LoopText { ssa_loop: of, number, depth: self.depth }.result_text(*part))?
-                }
                 (Rhs::Input(k), Some(of)) => {
-                    f.write_str(
-                        &LoopText { ssa_loop: of, number, depth: self.depth.saturating_sub(1) }.input_text(*k),
-                    )?;
+                    f.write_str(&LoopText { ssa_loop: of, depth: self.depth.saturating_sub(1) }.input_text(*k))?;
                 }
                 (Rhs::Input(k), None) => {
                     let number = if *k == inputs { String::new() } else { format!("{k}: ") };
@@ -236,11 +224,7 @@ impl fmt::Display for SsaBlock<'_> {
                 }
             }
             write_needs(f, &stmt.needs)?;
-            let comment = [stmt.name.as_ref().map(ToString::to_string), (self.note)(StmtId(k))];
-            let comment: Vec<String> = comment.into_iter().flatten().collect();
-            if !comment.is_empty() {
-                write!(f, "  -- {}", comment.join("; "))?;
-            }
+            self.write_comment(f, StmtId(k), stmt)?;
             writeln!(f)?;
         }
         Ok(())
@@ -252,18 +236,20 @@ impl SsaBlock<'_> {
         write!(f, "{:1$}", "", 2 * (self.depth as usize + more))
     }
 
+    /// Prints the program's name for a statement and the note on it.
+    fn write_comment(&self, f: &mut fmt::Formatter<'_>, var: StmtId, stmt: &Statement) -> fmt::Result {
+        let comment = [stmt.name.as_ref().map(ToString::to_string), (self.note)(var)];
+        let comment: Vec<String> = comment.into_iter().flatten().collect();
+        if comment.is_empty() { Ok(()) } else { write!(f, "  -- {}", comment.join("; ")) }
+    }
+
     /// Prints a loop with its body.
-    fn write_loop(&self, f: &mut fmt::Formatter<'_>, of: &SsaLoop, number: u32) -> fmt::Result {
+    fn write_loop(&self, f: &mut fmt::Formatter<'_>, var: StmtId, stmt: &Statement, of: &SsaLoop) -> fmt::Result {
         let body = &of.body;
         self.write_indent(f, 1)?;
-        writeln!(f, "{} {{", LoopText { ssa_loop: of, number, depth: self.depth }.header())?;
-        let inner = SsaBlock {
-            ssa: body,
-            enclosing_loop: Some(of),
-            depth: self.depth + 1,
-            printed_loops: self.printed_loops,
-            note: &|_| None,
-        };
+        let header = LoopText { ssa_loop: of, depth: self.depth }.header();
+        writeln!(f, "{} = {header} {{", statement_name(self.depth, var))?;
+        let inner = SsaBlock { ssa: body, enclosing_loop: Some(of), depth: self.depth + 1, note: &|_| None };
         fmt::Display::fmt(&inner, f)?;
         if !body.needs.is_empty() {
             self.write_indent(f, 2)?;
@@ -271,7 +257,10 @@ impl SsaBlock<'_> {
             writeln!(f, "all needs {}", needs.join(", "))?;
         }
         self.write_indent(f, 1)?;
-        writeln!(f, "}}")
+        f.write_str("}")?;
+        write_needs(f, &stmt.needs)?;
+        self.write_comment(f, var, stmt)?;
+        writeln!(f)
     }
 }
 
@@ -279,17 +268,15 @@ impl SsaBlock<'_> {
 pub struct LoopText<'a> {
     /// The loop.
     pub ssa_loop: &'a SsaLoop,
-    /// Its number among all loops.
-    pub number: u32,
     /// The number of enclosing loops.
     pub depth: u32,
 }
 
 impl LoopText<'_> {
-    /// `L0 = for j0 < m: loop j1 < n with n, k = n - j1 - 1`
+    /// `for j0 < m: loop j1 < n with n, k = n - j1 - 1`
     pub fn header(&self) -> String {
         let (of, body) = (self.ssa_loop, &self.ssa_loop.body);
-        let mut text = format!("L{} = ", self.number);
+        let mut text = String::new();
         if !of.batch.is_empty() {
             let batch = of.batch.iter().enumerate().map(|(k, n)| format!("j{k} < {n}"));
             text += &format!("for {}: ", batch.collect::<Vec<_>>().join(", "));
@@ -335,17 +322,17 @@ impl LoopText<'_> {
         }
     }
 
-    /// Prints a part of the loop: `L0.last Y1`.
-    pub fn result_text(&self, part: LoopResult) -> String {
-        let (body, number) = (&self.ssa_loop.body, self.number);
-        match part {
-            LoopResult::Final(k) => format!("L{number}.last {}", input_statement_name(body, k, self.depth + 1)),
+    /// Prints a result of the loop: `X0.last Y1`.
+    pub fn result_text(&self, producer: StmtId, result: LoopResult) -> String {
+        let (body, producer) = (&self.ssa_loop.body, statement_name(self.depth, producer));
+        match result {
+            LoopResult::Final(k) => format!("{producer}.last {}", input_statement_name(body, k, self.depth + 1)),
             LoopResult::PerIteration(k) => {
                 let var = body.outputs.get(k as usize).map(|o| statement_name(self.depth + 1, o.1));
-                format!("L{number}.every {}", var.unwrap_or_default())
+                format!("{producer}.every {}", var.unwrap_or_default())
             }
-            LoopResult::Checkpoint(k) => format!("L{number}.state {}", input_statement_name(body, k, self.depth + 1)),
-            LoopResult::TripCount => format!("L{number}.trips"),
+            LoopResult::Checkpoint(k) => format!("{producer}.state {}", input_statement_name(body, k, self.depth + 1)),
+            LoopResult::TripCount => format!("{producer}.trips"),
         }
     }
 }
@@ -452,7 +439,12 @@ impl fmt::Display for RhsText<'_> {
                 bracket(f, pred)?;
                 write!(f, "{}({})", operation.name(), list(args).join(", "))
             }
-            Rhs::Input(_) | Rhs::Loop(..) => Ok(()),
+            Rhs::Input(_) | Rhs::Loop(_) => Ok(()),
+            Rhs::LoopResult(producer, result) => match self.ssa.loop_at(*producer) {
+                Some(of) => f.write_str(&LoopText { ssa_loop: of, depth }.result_text(*producer, *result)),
+                None => write!(f, "{}.{result:?}", statement_name(depth, *producer)),
+            },
+            Rhs::CallResult(producer, k) => write!(f, "{}.{k}", statement_name(depth, *producer)),
             Rhs::Update { base, batch, bound, pred, at, value, accumulate: add } => {
                 each(f, *batch)?;
                 let at: Vec<String> = at.iter().map(ToString::to_string).collect();
@@ -466,11 +458,10 @@ impl fmt::Display for RhsText<'_> {
                 }
                 Ok(())
             }
-            Rhs::Call { callee, sizes, pred, args, batch, result_index: part } => {
-                each(f, *batch)?;
+            Rhs::Call { callee, sizes, pred, args } => {
                 bracket(f, pred)?;
                 let called = QualifiedCallee { callee, current_module: &self.ssa.callee.def.module, sizes };
-                write!(f, "{called}({}).{part}", list(args).join(", "))
+                write!(f, "{called}({})", list(args).join(", "))
             }
         }
     }

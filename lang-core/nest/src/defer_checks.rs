@@ -3,19 +3,19 @@
 //! and checks that value after the loop.
 //!
 //! ```text
-//! L0 = loop j0 < n {                            L0 = loop j0 < n {
+//! X2 = loop j0 < n {                            X2 = loop j0 < n {
 //!   check 0: Y1 < m
 //!   Y0 = given X0                                 Y0 = given X0
 //!   Y1 = carried X1 then Y2                       Y1 = carried X1 then Y2
 //!   Y2 = Y0[Y1]  needs 0                          Y2 = Y0[Y1]
-//! }                                               Y3 = carried X3 then Y5
-//! X2 = L0.last Y1                                 Y4 = true
+//! }                                               Y3 = carried X4 then Y5
+//! X3 = X2.last Y1                                 Y4 = true
 //!                                                 Y5 = [Y3 && Y1 < m] * Y4
 //!                                               }
-//!                                               check 0: X4
-//!                                               X2 = L0.last Y1  needs 0
-//!                                               X3 = true
-//!                                               X4 = L0.last Y3
+//!                                               check 0: X5
+//!                                               X3 = X2.last Y1  needs 0
+//!                                               X4 = true
+//!                                               X5 = X2.last Y3
 //! ```
 //!
 //! Compiled code reads another element in place of one out of bounds; the results are discarded,
@@ -35,23 +35,16 @@ use lang_ir::ssa::{
 use lang_sizes::predicate::{Atom, Poly, Pred};
 use lang_syntax::ops::Scalar;
 
-/// A loop, and its form with deferred checks.
-pub(super) type DeferredLoop = (Arc<SsaLoop>, Arc<SsaLoop>);
-
-/// Defers the checks of the loops of a function, except the loops in `steps`. `None` if nothing
-/// changes.
-pub(super) fn defer_checks(ssa: &SsaFunction, steps: &[Arc<SsaLoop>]) -> Option<(SsaFunction, Vec<DeferredLoop>)> {
-    let mut tried: Vec<&Arc<SsaLoop>> = steps.iter().collect();
+/// Defers the checks of the loops of a function, except the loops in `steps`. Returns the function,
+/// and the loops with deferred checks. `None` if nothing changes.
+pub(super) fn defer_checks(ssa: &SsaFunction, steps: &[StmtId]) -> Option<(SsaFunction, Vec<StmtId>)> {
     let mut rewritten = ssa.clone();
     let mut all = Vec::new();
-    for stmt in &ssa.stmts {
-        let Rhs::Loop(of, _) = &stmt.rhs else { continue };
-        if tried.iter().any(|other| Arc::ptr_eq(other, of) || *other == of) {
-            continue;
-        }
-        tried.push(of);
+    for (producer, stmt) in (0..).map(StmtId).zip(&ssa.stmts).filter(|(producer, _)| !steps.contains(producer)) {
+        let Rhs::Loop(of) = &stmt.rhs else { continue };
         if let Some(watched) = CheckDeferral::new(of) {
-            all.push((Arc::clone(of), watched.replace_loop(of, &mut rewritten)?));
+            watched.replace_loop((producer, of), &mut rewritten)?;
+            all.push(producer);
         }
     }
     (!all.is_empty()).then_some((rewritten, all))
@@ -148,34 +141,26 @@ impl CheckDeferral {
         u32::try_from(self.body.outputs.len() - 1).ok()
     }
 
-    /// Replaces the loop in its function. All statements that read its results need the final
-    /// check.
-    fn replace_loop(mut self, of: &Arc<SsaLoop>, ssa: &mut SsaFunction) -> Option<Arc<SsaLoop>> {
+    /// Replaces the loop in its function. All its other results need the final check.
+    fn replace_loop(mut self, (producer, of): (StmtId, &SsaLoop), ssa: &mut SsaFunction) -> Option<()> {
         let yes = push_stmt(ssa, Vec::new(), Scalar::Bool, Rhs::Constant(Constant::Bool(true)))?;
         let number = u32::try_from(self.args.len()).ok()?.checked_sub(1)?;
         if let Some(LoopArg::Carried { init, .. }) = self.args.last_mut() {
             *init = scalar_access(yes);
         }
-        let new_loop = Arc::new(SsaLoop { args: self.args, body: Arc::new(self.body), ..SsaLoop::clone(of) });
-        let fine = push_stmt(
-            ssa,
-            of.batch.clone(),
-            Scalar::Bool,
-            Rhs::Loop(Arc::clone(&new_loop), LoopResult::Final(number)),
-        )?;
+        let results: Vec<StmtId> = ssa.loop_results(producer).map(|(v, _)| v).collect();
+        let new_loop = SsaLoop { args: self.args, body: Arc::new(self.body), ..of.clone() };
+        ssa.stmts.get_mut(producer.0 as usize)?.rhs = Rhs::Loop(Arc::new(new_loop));
+        let last = Rhs::LoopResult(producer, LoopResult::Final(number));
+        let fine = push_stmt(ssa, of.batch.clone(), Scalar::Bool, last)?;
         let at = (0..of.batch.len()).map(|k| statement_index(k, &Poly::default()).value()).collect();
         let check = u32::try_from(ssa.checks.len()).ok()?;
         let cond = truth_pred(fine, at);
         ssa.checks.push(RuntimeCheck { dims: of.batch.clone(), guard: Pred::truth(), cond, failure: self.failure });
-        for stmt in &mut ssa.stmts {
-            if let Rhs::Loop(other, part) = &stmt.rhs
-                && (Arc::ptr_eq(other, of) || other == of)
-            {
-                stmt.rhs = Rhs::Loop(Arc::clone(&new_loop), *part);
-                stmt.needs.push(check);
-            }
+        for v in results {
+            ssa.stmts.get_mut(v.0 as usize)?.needs.push(check);
         }
-        Some(new_loop)
+        Some(())
     }
 }
 
@@ -232,8 +217,8 @@ mod tests {
   X2: i64 = 0
   X3: bool = true
 {of_loop}
-  X4: i64 = L0.last Y1
-  out X4
+  X5: i64 = X4.last Y1
+  out X5
 "
         );
         let ssa = read_ssa("a.iv", &text).unwrap_or_else(|why| panic!("{why}\n{text}"));
@@ -248,29 +233,29 @@ mod tests {
     #[test]
     fn what_is_asked_of_what_is_carried_is_asked_last() {
         check(
-            "  L0 = loop j0 < n with n {
+            "  X4 = loop j0 < n with n {
     check 0: Y1 < n && 0 <= Y1, E0500 \"index out of bounds\"
     Y0[i0 < n]: i64 = given X1
     Y1: i64 = carried X2 then Y2
     Y2: i64 = Y0[Y1]  needs 0
   }",
             expect![[r#"
-                  check 0: X6, E0500 "index out of bounds"
+                  check 0: X7, E0500 "index out of bounds"
                   X2: i64 = 0
                   X3: bool = true
-                  L0 = loop j0 < n with n {
+                  X4 = loop j0 < n with n {
                     check 0: Y1 < n && 0 <= Y1, E0500 "index out of bounds"
                     Y0[i0 < n]: i64 = given X1
                     Y1: i64 = carried X2 then Y3
-                    Y2: bool = carried X5 then Y5
+                    Y2: bool = carried X6 then Y5
                     Y3: i64 = Y0[Y1]
                     Y4: bool = true
                     Y5: bool = [Y1 < n && 0 <= Y1 && Y2] * Y4
                   }
-                  X4: i64 = L0.last Y1  needs 0
-                  X5: bool = true
-                  X6: bool = L0.last Y2
-                  out X4
+                  X5: i64 = X4.last Y1  needs 0
+                  X6: bool = true
+                  X7: bool = X4.last Y2
+                  out X5
             "#]],
         );
     }
@@ -278,7 +263,7 @@ mod tests {
     #[test]
     fn what_data_end_ends_where_a_check_fails() {
         check(
-            "  L0 = loop j0 while Y2 with n {
+            "  X4 = loop j0 while Y2 with n {
     check 0: Y1 < n && 0 <= Y1, E0500 \"index out of bounds\"
     check 1[i0 < n]: Y0[i0] != Y1, E0505 \"integer division by zero\"
     Y0[i0 < n]: i64 = given X1
@@ -288,14 +273,14 @@ mod tests {
     Y4: bool = [Y3 < 5] * Y2
   }",
             expect![[r#"
-                  check 0: X6, E0500 "index out of bounds"
+                  check 0: X7, E0500 "index out of bounds"
                   X2: i64 = 0
                   X3: bool = true
-                  L0 = loop j0 while Y2 with n {
+                  X4 = loop j0 while Y2 with n {
                     Y0[i0 < n]: i64 = given X1
                     Y1: i64 = carried X2 then Y4
                     Y2: bool = carried X3 then Y10
-                    Y3: bool = carried X5 then Y9
+                    Y3: bool = carried X6 then Y9
                     Y4: i64 = Y0[Y1]
                     Y5: bool = [Y4 <= 4] * Y2
                     Y6: i64 = 1
@@ -304,10 +289,10 @@ mod tests {
                     Y9: bool = [Y1 < n && 0 <= Y1 && Y7 == 0 && Y3] * Y8
                     Y10: bool = [Y9] * Y5
                   }
-                  X4: i64 = L0.last Y1  needs 0
-                  X5: bool = true
-                  X6: bool = L0.last Y3
-                  out X4
+                  X5: i64 = X4.last Y1  needs 0
+                  X6: bool = true
+                  X7: bool = X4.last Y3
+                  out X5
             "#]],
         );
     }
@@ -315,7 +300,7 @@ mod tests {
     #[test]
     fn what_is_asked_of_what_is_given_is_asked_before() {
         check(
-            "  L0 = loop j0 < n with n {
+            "  X4 = loop j0 < n with n {
     check 0: Y2 < n && 0 <= Y2, E0500 \"index out of bounds\"
     Y0[i0 < n]: i64 = given X1
     Y1: i64 = carried X2 then Y3

@@ -232,6 +232,7 @@ pub(super) fn pending_stmt(ssa: &SsaFunction, var: StmtId, stmt: &Statement) -> 
     stmt.rhs.for_each_poly(&mut |p| collect_poly_reads(ssa, p, &mut found, &mut needs));
     stmt.rhs.for_each_pred(&mut |p| collect_pred_reads(ssa, p, &mut found, &mut needs));
     stmt.dims.iter().for_each(|n| for_each_poly_read(n, &mut |v| asks.push(v)));
+    asks.extend(stmt.rhs.producer());
     asks.extend(needs.iter().flat_map(|c| check_operands(ssa, *c)));
     let mut indices = vec![IndexState::Open; extents.len()];
     let reduces = extents.len() > free || matches!(stmt.rhs, Rhs::Reduce(_));

@@ -1,13 +1,13 @@
 //! **Driver of the scheduler.** Schedules a whole function: its cases by size, the steps of each,
 //! and recursively the bodies of loops that remain statements.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::loop_nest::is_while_extent;
 use super::{FlattenPolicy, InlineCallees, Prepared, Schedule, Step, in_place_loops, multiversion, prepare, schedule};
 use lang_base::ensure_sufficient_stack;
-use lang_ir::region::SsaLoop;
-use lang_ir::ssa::{Rhs, SsaFunction};
+use lang_ir::ssa::{Rhs, SsaFunction, StmtId};
 use lang_sizes::predicate::Pred;
 
 /// A case of a function, with its steps.
@@ -18,16 +18,8 @@ pub struct ScheduledCase {
     pub prepared: Prepared,
     /// Its steps.
     pub schedule: Schedule,
-    /// The loops among the steps, each with the cases of its body.
-    pub loops: Vec<(Arc<SsaLoop>, Vec<ScheduledCase>)>,
-}
-
-impl ScheduledCase {
-    /// Returns the number of a loop.
-    #[must_use]
-    pub fn loop_position(&self, of: &Arc<SsaLoop>) -> Option<usize> {
-        self.loops.iter().position(|(other, _)| Arc::ptr_eq(other, of) || other == of)
-    }
+    /// The cases of the bodies of loops, by the statement of the loop.
+    pub loops: BTreeMap<StmtId, Vec<ScheduledCase>>,
 }
 
 /// Schedules all cases of a function, the one for large sizes first.
@@ -45,16 +37,13 @@ pub fn schedule_cases(ssa: &Arc<SsaFunction>, callees: InlineCallees<'_>) -> Vec
 
 fn schedule_case(condition: Pred, ssa: &Arc<SsaFunction>, callees: InlineCallees<'_>) -> ScheduledCase {
     let (prepared, schedule, _) = schedule_with_fallback(ssa, callees, LoopForm::Kernels);
-    let mut scheduled = ScheduledCase { size_condition: condition, prepared, schedule, loops: Vec::new() };
-    let all = Arc::clone(&scheduled.prepared.ssa);
-    for stmt in &all.stmts {
-        if let Rhs::Loop(of, _) = &stmt.rhs
-            && scheduled.loop_position(of).is_none()
-        {
-            scheduled.loops.push((Arc::clone(of), ensure_sufficient_stack(|| schedule_cases(&of.body, callees))));
+    let mut loops = BTreeMap::new();
+    for (var, stmt) in (0..).map(StmtId).zip(&prepared.ssa.stmts) {
+        if let Rhs::Loop(of) = &stmt.rhs {
+            loops.insert(var, ensure_sufficient_stack(|| schedule_cases(&of.body, callees)));
         }
     }
-    scheduled
+    ScheduledCase { size_condition: condition, prepared, schedule, loops }
 }
 
 /// Returns whether no storage has an axis over the iterations of a `while` loop.
@@ -65,21 +54,10 @@ fn has_no_while_storage(steps: &Schedule) -> bool {
     })
 }
 
-/// Returns the original form of each loop with deferred checks that is a separate step.
-fn deferred_loops_as_steps(prepared: &Prepared, all: &Schedule) -> Vec<Arc<SsaLoop>> {
-    let is_step = |of: &Arc<SsaLoop>| {
-        all.steps.iter().any(|step| {
-            let Step::Statement(var) = step else { return false };
-            let rhs = prepared.ssa.stmts.get(var.0 as usize).map(|stmt| &stmt.rhs);
-            matches!(rhs, Some(Rhs::Loop(step, _)) if step == of)
-        })
-    };
-    prepared
-        .deferred_loops
-        .iter()
-        .filter(|(_, replacement)| is_step(replacement))
-        .map(|(of, _)| Arc::clone(of))
-        .collect()
+/// Returns the loops with deferred checks that are separate steps.
+fn deferred_loops_as_steps(prepared: &Prepared, all: &Schedule) -> Vec<StmtId> {
+    let is_step = |of: &&StmtId| all.steps.iter().any(|step| matches!(step, Step::Statement(var) if var == *of));
+    prepared.deferred_loops.iter().filter(is_step).copied().collect()
 }
 
 /// The forms that loops may take. All but the last are valid in kernels only.

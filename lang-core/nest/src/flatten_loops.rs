@@ -18,7 +18,7 @@ use super::LoopBodyRanges;
 use super::dependences::has_reads;
 use super::gemm::recognise_products;
 use super::index_util::{indices, is_in_bounds, substitute_access};
-use super::invariant_axes::{eliminate_dead_stmts, remove_invariant_axes};
+use super::invariant_axes::{eliminate_dead_stmts, remove_invariant_axes, remove_resultless_producers};
 use super::loop_nest::WHILE_EXTENT;
 use super::redundant_guards::remove_redundant_guards;
 use super::scatter_reductions::{self, ScatterReduction};
@@ -67,27 +67,20 @@ pub(super) struct FlattenedLoop {
 }
 
 /// Flattens the loops of a function, and `while` loops too if `endless`. Returns the function, the
-/// loops with ordered iterations, and the ranges of body statements, each with the first part of
-/// its loop. `None` if nothing changes.
+/// loops with ordered iterations, and the ranges of body statements, each with its loop. `None` if
+/// nothing changes.
 pub(super) fn flatten_loops(
     ssa: &SsaFunction,
     endless: bool,
 ) -> Option<(SsaFunction, Vec<FlattenedLoop>, LoopBodyRanges)> {
-    let mut loops: Vec<(Arc<SsaLoop>, StmtId)> = Vec::new();
-    for (var, stmt) in (0..).map(StmtId).zip(&ssa.stmts) {
-        if let Rhs::Loop(of, _) = &stmt.rhs
-            && !loops.iter().any(|(other, _)| Arc::ptr_eq(other, of) || other == of)
-        {
-            loops.push((Arc::clone(of), var));
-        }
-    }
     let count = |ssa: &SsaFunction| u32::try_from(ssa.stmts.len()).unwrap_or(u32::MAX);
     let mut flattened: Option<SsaFunction> = None;
     let (mut all, mut bodies) = (Vec::new(), Vec::new());
-    for (of, part) in loops {
+    for (producer, stmt) in (0..).map(StmtId).zip(&ssa.stmts) {
+        let Rhs::Loop(of) = &stmt.rhs else { continue };
         let before = flattened.as_ref().unwrap_or(ssa);
-        if let Some((next, repeat)) = flatten_loop(before, &of, all.len(), endless) {
-            bodies.push((count(before)..count(&next), part));
+        if let Some((next, repeat)) = flatten_loop(before, (producer, of), all.len(), endless) {
+            bodies.push((count(before)..count(&next), producer));
             flattened = Some(next);
             // The iterations of a loop without states have no order.
             all.extend((!repeat.states.is_empty()).then_some(repeat));
@@ -103,13 +96,18 @@ pub(super) fn flatten_loops(
     Some((function, all, bodies))
 }
 
-/// Replaces the parts of a loop by the statements of its body.
-fn flatten_loop(ssa: &SsaFunction, of: &SsaLoop, nth: usize, endless: bool) -> Option<(SsaFunction, FlattenedLoop)> {
+/// Replaces the results of a loop by the statements of its body.
+fn flatten_loop(
+    ssa: &SsaFunction,
+    (producer, of): (StmtId, &SsaLoop),
+    nth: usize,
+    endless: bool,
+) -> Option<(SsaFunction, FlattenedLoop)> {
     // Each `while` loop has its own extent, because two of them must not fuse.
     let extent = Poly::constant(i128::from(WHILE_EXTENT) + i128::try_from(nth).ok()?);
     let count = match &of.trip_count {
         LoopTripCount::Fixed(n) => Some(n).filter(|n| !has_reads(n) && indices([*n]).is_empty())?,
-        LoopTripCount::While(_) => Some(&extent).filter(|_| endless && has_only_final_values(ssa, of))?,
+        LoopTripCount::While(_) => Some(&extent).filter(|_| endless && has_only_final_values(ssa, producer, of))?,
     };
     let fixed = |n: &Poly| !has_reads(n) && indices([n]).is_empty();
     if !of.pred.is_true() || !of.batch.iter().all(fixed) || of.sizes.iter().any(has_reads) {
@@ -122,7 +120,7 @@ fn flatten_loop(ssa: &SsaFunction, of: &SsaLoop, nth: usize, endless: bool) -> O
     }
     let around: Vec<Poly> = of.batch.iter().chain([count]).cloned().collect();
     let inside = Splicer::new(ssa, &body, &of.sizes, around);
-    let sums = scatter_reductions::scatter_reductions(ssa, of, &body);
+    let sums = scatter_reductions::scatter_reductions(ssa, (producer, of), &body);
     let mut repeated = LoopFlattening {
         splicer: inside,
         flattened: FlattenedLoop::default(),
@@ -135,18 +133,15 @@ fn flatten_loop(ssa: &SsaFunction, of: &SsaLoop, nth: usize, endless: bool) -> O
     if let LoopTripCount::While(k) = of.trip_count {
         repeated.flattened.while_condition = Some(*states.get(&k)?);
     }
-    repeated.replace_parts(of, &body, &states)?;
+    repeated.replace_results((producer, of), &body, &states)?;
+    remove_resultless_producers(&mut repeated.splicer.ssa);
     Some((repeated.splicer.ssa, repeated.flattened))
 }
 
 /// Returns whether a `while` loop has no checks and only its final values have readers. Checks
 /// would cover iterations that never run.
-fn has_only_final_values(ssa: &SsaFunction, of: &SsaLoop) -> bool {
-    let parts = ssa.stmts.iter().filter_map(|stmt| match &stmt.rhs {
-        Rhs::Loop(other, part) if **other == *of => Some(part),
-        _ => None,
-    });
-    of.body.checks.is_empty() && parts.into_iter().all(|part| matches!(part, LoopResult::Final(_)))
+fn has_only_final_values(ssa: &SsaFunction, producer: StmtId, of: &SsaLoop) -> bool {
+    of.body.checks.is_empty() && ssa.loop_results(producer).all(|(_, result)| matches!(result, LoopResult::Final(_)))
 }
 
 /// A loop under splicing into the enclosing function. The place has the indices of the batch and
@@ -212,7 +207,7 @@ impl LoopFlattening {
                         access.clone()
                     }
                 },
-                Rhs::Loop(..) | Rhs::Call { .. } | Rhs::Update { .. } | Rhs::Argsort(_) => return None,
+                Rhs::Loop(_) | Rhs::Call { .. } | Rhs::Update { .. } | Rhs::Argsort(_) => return None,
                 _ => {
                     let (there, depends) = self.splicer.splice_stmt(body, stmt)?;
                     if depends {
@@ -293,16 +288,21 @@ impl LoopFlattening {
     }
 
     /// Rewrites the statements that read the loop's results.
-    fn replace_parts(&mut self, of: &SsaLoop, body: &SsaFunction, states: &HashMap<u32, StmtId>) -> Option<()> {
+    fn replace_results(
+        &mut self,
+        (producer, of): (StmtId, &SsaLoop),
+        body: &SsaFunction,
+        states: &HashMap<u32, StmtId>,
+    ) -> Option<()> {
         let (batch, outer) = (of.batch.len(), self.splicer.enclosing_extents.len());
-        let mut whole = Vec::new();
+        let mut whole = self.splicer.ssa.stmts.get(producer.0 as usize)?.needs.clone();
         for check in &body.needs {
             whole.push(self.splicer.splice_check(body, *check)?);
         }
         let count = self.splicer.enclosing_extents.get(batch)?.clone();
         for k in 0..self.splicer.first_new_stmt {
             let stmt = self.splicer.ssa.stmts.get(k)?;
-            if let Some(copy) = self.copy_for_scan(of, body, stmt) {
+            if let Some(copy) = self.copy_for_scan((producer, of), body, stmt) {
                 let own = (outer..stmt.dims.len()).map(|k| statement_index(k, &Poly::default()).value());
                 let copy = TensorAccess { var: copy.var, at: copy.at.iter().cloned().chain(own).collect() };
                 self.splicer.ssa.stmts.get_mut(k)?.rhs =
@@ -311,8 +311,8 @@ impl LoopFlattening {
         }
         for k in 0..self.splicer.first_new_stmt {
             let stmt = self.splicer.ssa.stmts.get(k)?;
-            let Rhs::Loop(other, part) = &stmt.rhs else { continue };
-            if **other != *of {
+            let Rhs::LoopResult(other, part) = &stmt.rhs else { continue };
+            if *other != producer {
                 continue;
             }
             let all = stmt.dims.len();
@@ -354,7 +354,12 @@ impl LoopFlattening {
 
     /// Returns the copy of a state, if the statement contains the state of every iteration:
     /// `[t == 0] · I + [t != 0] · N[t - 1]`.
-    fn copy_for_scan(&self, of: &SsaLoop, body: &SsaFunction, stmt: &Statement) -> Option<&TensorAccess> {
+    fn copy_for_scan(
+        &self,
+        (producer, of): (StmtId, &SsaLoop),
+        body: &SsaFunction,
+        stmt: &Statement,
+    ) -> Option<&TensorAccess> {
         let batch = of.batch.len();
         let Rhs::Add(items) = &stmt.rhs else { return None };
         let ([first, rest], true) =
@@ -364,7 +369,7 @@ impl LoopFlattening {
         };
         let number = statement_index(batch, &Poly::default()).value();
         let has_scan_guards = first.pred == Pred::zero(&number) && rest.pred == Pred::nonzero(&number);
-        let Rhs::Loop(other, LoopResult::PerIteration(output)) =
+        let Rhs::LoopResult(other, LoopResult::PerIteration(output)) =
             &self.splicer.ssa.stmts.get(rest.operand.var.0 as usize)?.rhs
         else {
             return None;
@@ -372,7 +377,7 @@ impl LoopFlattening {
         let mut at = (0..stmt.dims.len()).map(|k| statement_index(k, &Poly::default()).value()).collect::<Vec<Poly>>();
         let own: Vec<Poly> = at.iter().take(batch).chain(at.iter().skip(batch + 1)).cloned().collect();
         *at.get_mut(batch)? = number.add_constant(-1);
-        if !has_scan_guards || first.neg || rest.neg || **other != *of || rest.operand.at != at {
+        if !has_scan_guards || first.neg || rest.neg || *other != producer || rest.operand.at != at {
             return None;
         }
         let init = through_views(&self.splicer.ssa, &first.operand);

@@ -4,7 +4,7 @@
 //!
 //! ```text
 //! X4[i0 < m, i1 < n] = X3[i1]
-//! L0 = for j0 < m: loop … {                     L0 = for j0 < m: loop … {
+//! X5 = for j0 < m: loop … {                     X5 = for j0 < m: loop … {
 //!   Y0 = given X4[j0]                             Y0 = given X3
 //! ```
 
@@ -17,24 +17,13 @@ use lang_ir::ssa::{Rhs, SsaFunction, TensorAccess, substitute_indices};
 
 /// Applies the pass to a function; `None` if nothing changes.
 pub(super) fn forward_views(ssa: &SsaFunction) -> Option<SsaFunction> {
-    let mut changed: Vec<(&Arc<SsaLoop>, Arc<SsaLoop>)> = Vec::new();
     let mut rewritten: Option<SsaFunction> = None;
     for (k, stmt) in ssa.stmts.iter().enumerate() {
-        let Rhs::Loop(of, part) = &stmt.rhs else { continue };
-        let known = changed.iter().find(|(other, _)| Arc::ptr_eq(other, of) || *other == of);
-        let new = match known {
-            Some((_, new)) => Arc::clone(new),
-            None => {
-                let args: Vec<LoopArg> = of.args.iter().map(|arg| forward_arg(ssa, arg)).collect();
-                let new =
-                    if args == of.args { Arc::clone(of) } else { Arc::new(SsaLoop { args, ..SsaLoop::clone(of) }) };
-                changed.push((of, Arc::clone(&new)));
-                new
-            }
-        };
-        if !Arc::ptr_eq(&new, of) {
+        let Rhs::Loop(of) = &stmt.rhs else { continue };
+        let args: Vec<LoopArg> = of.args.iter().map(|arg| forward_arg(ssa, arg)).collect();
+        if args != of.args {
             let function = rewritten.get_or_insert_with(|| ssa.clone());
-            function.stmts.get_mut(k)?.rhs = Rhs::Loop(new, *part);
+            function.stmts.get_mut(k)?.rhs = Rhs::Loop(Arc::new(SsaLoop { args, ..SsaLoop::clone(of) }));
         }
     }
     let mut function = rewritten?;
@@ -83,13 +72,13 @@ mod tests {
   X1[i0 < m, i1 < n]: f64 = input a
   X2: f64 = 0.0
   X3[i0 < m, i1 < n]: f64 = {view}
-  L0 = for j0 < m: loop j1 < n with n, t = j1 {{
+  X4 = for j0 < m: loop j1 < n with n, t = j1 {{
     Y0[i0 < n]: f64 = given X3[j0]
     Y1: f64 = carried X2 then Y2
     Y2: f64 = Y1 + Y0[t]
   }}
-  X4[i0 < m]: f64 = L0.last Y1
-  out X4
+  X5[i0 < m]: f64 = X4.last Y1
+  out X5
 "
         );
         let ssa = read_ssa("a.iv", &text).unwrap_or_else(|why| panic!("{why}\n{text}"));

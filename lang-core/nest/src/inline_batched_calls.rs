@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::dependences::has_reads;
-use super::invariant_axes::remove_invariant_axes;
+use super::invariant_axes::{remove_invariant_axes, remove_resultless_producers};
 use super::redundant_guards::remove_redundant_guards;
 use super::splice::Splicer;
 use lang_base::ensure_sufficient_stack;
@@ -41,9 +41,10 @@ pub(super) fn inline_batched_calls(
     for k in (0..).take(ssa.stmts.len()) {
         let now = inlined.as_ref().unwrap_or(ssa);
         if let Some(stmt) = now.stmts.get(k as usize)
-            && matches!(stmt.rhs, Rhs::Call { batch, .. } if batch > 0)
+            && matches!(stmt.rhs, Rhs::Call { .. })
+            && !stmt.dims.is_empty()
         {
-            inlined = pass.inline_call(now, stmt, MAX_CALL_DEPTH).or(inlined);
+            inlined = pass.inline_call(now, StmtId(k), MAX_CALL_DEPTH).or(inlined);
             made_of.resize(inlined.as_ref().map_or(made_of.len(), |function| function.stmts.len()), StmtId(k));
         }
     }
@@ -71,11 +72,10 @@ impl CallInlining<'_> {
     fn inline_nested_calls(&mut self, callee: &Arc<FunctionKey>, deepest: usize) -> Option<Arc<SsaFunction>> {
         let body = (self.callees)(callee).filter(|body| !body.is_opaque)?;
         let mut inlined: Option<SsaFunction> = None;
-        for k in 0..body.stmts.len() {
+        for k in (0..).take(body.stmts.len()) {
             let now = inlined.as_ref().unwrap_or(&body);
-            let stmt = now.stmts.get(k)?;
-            if matches!(stmt.rhs, Rhs::Call { .. }) {
-                inlined = Some(self.inline_call(now, stmt, deepest)?);
+            if matches!(now.stmts.get(k as usize)?.rhs, Rhs::Call { .. }) {
+                inlined = Some(self.inline_call(now, StmtId(k), deepest)?);
             }
         }
         let body = match inlined {
@@ -86,21 +86,23 @@ impl CallInlining<'_> {
         Some(remove_invariant_axes(&body).map_or(body, Arc::new))
     }
 
-    /// Inlines the callee of this statement into all parts of the call.
-    fn inline_call(&mut self, ssa: &SsaFunction, call: &Statement, deepest: usize) -> Option<SsaFunction> {
-        let Rhs::Call { callee, sizes, batch, .. } = &call.rhs else { return None };
-        let around = call.dims.get(..*batch as usize)?;
-        if around.iter().chain(sizes).any(has_reads) {
+    /// Inlines the callee of this call.
+    fn inline_call(&mut self, ssa: &SsaFunction, producer: StmtId, deepest: usize) -> Option<SsaFunction> {
+        let call = ssa.stmts.get(producer.0 as usize)?;
+        let Rhs::Call { callee, sizes, .. } = &call.rhs else { return None };
+        if call.dims.iter().chain(sizes).any(has_reads) {
             return None;
         }
         let body = self.call_free_form(callee, deepest.checked_sub(1)?)?;
-        splice_callee(ssa, call, around, &body)
+        splice_callee(ssa, producer, &body)
     }
 }
 
-/// Replaces all parts of a call by the statements of a body.
-fn splice_callee(ssa: &SsaFunction, call: &Statement, around: &[Poly], body: &SsaFunction) -> Option<SsaFunction> {
-    let Rhs::Call { callee, sizes, pred, args, batch, .. } = &call.rhs else { return None };
+/// Replaces the results of a call by the statements of a body.
+fn splice_callee(ssa: &SsaFunction, producer: StmtId, body: &SsaFunction) -> Option<SsaFunction> {
+    let call = ssa.stmts.get(producer.0 as usize)?;
+    let around = call.dims.as_slice();
+    let Rhs::Call { sizes, pred, args, .. } = &call.rhs else { return None };
     if ssa.stmts.len() + body.stmts.len() > MAX_INLINED_STMTS {
         return None;
     }
@@ -123,21 +125,17 @@ fn splice_callee(ssa: &SsaFunction, call: &Statement, around: &[Poly], body: &Ss
         };
         inside.substitution.vars.push(there);
     }
-    let mut whole = Vec::new();
+    let mut whole = call.needs.clone();
     for check in &body.needs {
         whole.push(inside.splice_check(body, *check)?);
     }
     for k in 0..inside.first_new_stmt {
         let stmt = inside.ssa.stmts.get(k)?;
-        let Rhs::Call { callee: other, sizes: of, pred: p, args: given, batch: n, result_index: part } = &stmt.rhs
-        else {
-            continue;
-        };
-        let same = other == callee && of == sizes && p == pred && given == args && n == batch;
-        if !same || stmt.dims.get(..*batch as usize) != Some(around) {
+        let Rhs::CallResult(of, output) = stmt.rhs else { continue };
+        if of != producer {
             continue;
         }
-        let (_, output) = body.outputs.get(*part as usize)?;
+        let (_, output) = body.outputs.get(output as usize)?;
         let own = (around.len()..stmt.dims.len()).map(|k| statement_index(k, &Poly::default()).value()).collect();
         let of = inside.substitution.map_access_at(*output, own);
         let needs = union_of_checks(&stmt.needs, &whole);
@@ -146,6 +144,7 @@ fn splice_callee(ssa: &SsaFunction, call: &Statement, around: &[Poly], body: &Ss
         slot.rhs = rhs;
         slot.needs = needs;
     }
+    remove_resultless_producers(&mut inside.ssa);
     Some(inside.ssa)
 }
 

@@ -6,7 +6,7 @@
 //! are those of `B` for every `i`. Statements that become equal are merged, and dead ones are
 //! removed. Axes are also shortened to the extent that is read.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use super::index_util::{
     as_index, index_context, indices, is_in_bounds, pred_indices, renumbering, substitute_access, substitute_pred,
@@ -251,14 +251,18 @@ fn merge_equal_stmts(ssa: &mut SsaFunction) {
     }
 }
 
-/// **Dead-code elimination**: replaces element-wise statements and reductions that nothing reads by
-/// zeros. `read` are additional roots.
+/// **Dead-code elimination**: replaces element-wise statements, reductions, and calls and loops with
+/// their results by zeros if nothing reads them. `read` are additional roots.
 pub(super) fn eliminate_dead_stmts(ssa: &mut SsaFunction, read: impl IntoIterator<Item = StmtId>) {
     let mut live = vec![false; ssa.stmts.len()];
     let mut open: Vec<StmtId> = ssa.outputs.iter().map(|(_, v)| *v).chain(read).collect();
     for_each_extent_or_check_read(ssa, &mut |v| open.push(v));
-    let plain = |rhs: &Rhs| matches!(rhs, Rhs::Add(_) | Rhs::Contract { .. } | Rhs::Map { .. } | Rhs::Reduce(_));
-    open.extend((0..).map(StmtId).zip(&ssa.stmts).filter(|(_, s)| !plain(&s.rhs)).map(|(v, _)| v));
+    let may_die = |rhs: &Rhs| {
+        rhs.is_producer()
+            || rhs.producer().is_some()
+            || matches!(rhs, Rhs::Add(_) | Rhs::Contract { .. } | Rhs::Map { .. } | Rhs::Reduce(_))
+    };
+    open.extend((0..).map(StmtId).zip(&ssa.stmts).filter(|(_, s)| !may_die(&s.rhs)).map(|(v, _)| v));
     while let Some(var) = open.pop() {
         if let Some(slot) = live.get_mut(var.0 as usize)
             && !std::mem::replace(slot, true)
@@ -268,6 +272,19 @@ pub(super) fn eliminate_dead_stmts(ssa: &mut SsaFunction, read: impl IntoIterato
         }
     }
     for (stmt, _) in ssa.stmts.iter_mut().zip(live).filter(|(_, live)| !live) {
+        stmt.rhs = Rhs::Zero;
+        stmt.needs.clear();
+    }
+}
+
+/// Replaces calls and loops without results by zeros, after a pass has replaced their results.
+pub(super) fn remove_resultless_producers(ssa: &mut SsaFunction) {
+    let with_results: HashSet<StmtId> = ssa.stmts.iter().filter_map(|stmt| stmt.rhs.producer()).collect();
+    for (_, stmt) in (0..)
+        .map(StmtId)
+        .zip(&mut ssa.stmts)
+        .filter(|(var, stmt)| stmt.rhs.is_producer() && !with_results.contains(var))
+    {
         stmt.rhs = Rhs::Zero;
         stmt.needs.clear();
     }

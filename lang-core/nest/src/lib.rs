@@ -57,7 +57,6 @@ pub use driver::{LoopForm, ScheduledCase, schedule_cases, schedule_with_fallback
 use flatten_loops::FlattenedLoop;
 use fusion::NestBuilder;
 pub use inline_batched_calls::InlineCallees;
-use lang_ir::region;
 use lang_ir::ssa::{Rhs, SsaFunction, StmtId, TensorAccess};
 use lang_ir::verify::{StatementOrder, debug_assert_valid};
 pub use loop_nest::{
@@ -89,7 +88,7 @@ pub enum Step {
     Checks(Vec<u32>),
 }
 
-/// The ranges of statements that replace the bodies of loops, each with the first part of its loop.
+/// The ranges of statements that replace the bodies of loops, each with its loop.
 type LoopBodyRanges = Vec<(Range<u32>, StmtId)>;
 
 /// The kinds of loops that become statements.
@@ -103,7 +102,7 @@ pub enum FlattenPolicy {
     WhileLoops,
     /// Also loops with checks on values that they compute ([`defer_checks`]), except the listed
     /// ones.
-    DeferredChecks(Vec<Arc<region::SsaLoop>>),
+    DeferredChecks(Vec<StmtId>),
 }
 
 /// A function prepared for scheduling. Its earlier statements may read its new ones.
@@ -121,7 +120,7 @@ pub struct Prepared {
     /// The statements that replace the bodies of loops.
     loop_body_ranges: LoopBodyRanges,
     /// The loops with deferred checks, which are valid as kernels only.
-    deferred_loops: Vec<defer_checks::DeferredLoop>,
+    deferred_loops: Vec<StmtId>,
 }
 
 impl Prepared {
@@ -132,8 +131,7 @@ impl Prepared {
         self.original_stmts.get(self.loop_of_body_stmt(var).unwrap_or(var).0 as usize).copied()
     }
 
-    /// Returns the first part of the loop whose body contained the statement, if the loop was
-    /// replaced.
+    /// Returns the loop whose body contained the statement, if the loop was replaced.
     fn loop_of_body_stmt(&self, var: StmtId) -> Option<StmtId> {
         self.loop_body_ranges.iter().find(|(statements, _)| statements.contains(&var.0)).map(|(_, part)| *part)
     }

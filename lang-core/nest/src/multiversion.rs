@@ -8,7 +8,7 @@
 use std::collections::HashSet;
 
 use super::invariant_axes::eliminate_dead_stmts;
-use lang_ir::ssa::{Addend, Rhs, RuntimeCheck, SsaFunction, StmtId, for_each_poly_read, for_each_pred_read};
+use lang_ir::ssa::{Addend, Rhs, RuntimeCheck, SsaFunction, Statement, StmtId, for_each_poly_read, for_each_pred_read};
 use lang_sizes::predicate::{Atom, FactContext, LocalId, Poly, Pred};
 
 /// The maximum number of predicates, because each may double the cases.
@@ -89,6 +89,17 @@ pub fn specialise(ssa: &SsaFunction, assumptions: &[(Pred, bool)]) -> SsaFunctio
     for stmt in &mut specialised.stmts {
         stmt.rhs = drop_false_terms(stmt.rhs.map(&mut Clone::clone, &Clone::clone, &simpler));
     }
+    let is_never_run = |stmt: &Statement| match &stmt.rhs {
+        Rhs::Call { pred, .. } => pred.is_false(),
+        Rhs::Loop(of) => of.pred.is_false(),
+        _ => false,
+    };
+    let never_run: Vec<bool> = specialised.stmts.iter().map(is_never_run).collect();
+    for stmt in &mut specialised.stmts {
+        if stmt.rhs.producer().is_some_and(|of| never_run.get(of.0 as usize) == Some(&true)) {
+            stmt.rhs = Rhs::Zero;
+        }
+    }
     for RuntimeCheck { guard, .. } in &mut specialised.checks {
         *guard = simpler(guard);
     }
@@ -113,7 +124,7 @@ pub fn specialise(ssa: &SsaFunction, assumptions: &[(Pred, bool)]) -> SsaFunctio
 fn drop_false_terms(rhs: Rhs) -> Rhs {
     let never = match &rhs {
         Rhs::Add(items) => items.iter().all(|item| item.pred.is_false()),
-        Rhs::Contract { pred, .. } | Rhs::Map { pred, .. } | Rhs::Call { pred, .. } => pred.is_false(),
+        Rhs::Contract { pred, .. } | Rhs::Map { pred, .. } => pred.is_false(),
         Rhs::Reduce(r) => r.pred.is_false(),
         Rhs::Argsort(o) => o.pred.is_false(),
         _ => false,

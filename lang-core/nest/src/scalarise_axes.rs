@@ -13,7 +13,6 @@ use std::sync::Arc;
 use super::index_util::{indices, pred_indices};
 use super::inline_batched_calls::sort_topologically;
 use super::invariant_axes::eliminate_dead_stmts;
-use lang_ir::region::SsaLoop;
 use lang_ir::ssa::{
     Addend, Rhs, RuntimeCheck, SsaBuilder, SsaFunction, Statement, StmtId, TensorAccess, for_each_poly_read,
     for_each_pred_read, index_number, statement_index, substitute_indices,
@@ -270,21 +269,12 @@ struct AxisScalarisation<'a> {
     builder: SsaBuilder,
     locations: Vec<ElementLocation>,
     original_stmts: Vec<StmtId>,
-    /// The rewritten loops, by address, so that the parts of a loop still share it.
-    rewritten_loops: HashMap<usize, Arc<SsaLoop>>,
 }
 
 impl<'a> AxisScalarisation<'a> {
     fn new(ssa: &'a SsaFunction, axes: &'a ScalarisedAxes) -> Self {
         let sizes = ssa.sizes.iter().map(|l| Poly::atom(ssa.vars.atom(*l))).collect();
-        Self {
-            ssa,
-            axes,
-            builder: SsaBuilder::new(sizes),
-            locations: Vec::new(),
-            original_stmts: Vec::new(),
-            rewritten_loops: HashMap::new(),
-        }
+        Self { ssa, axes, builder: SsaBuilder::new(sizes), locations: Vec::new(), original_stmts: Vec::new() }
     }
 
     fn rewrite_function(mut self) -> (SsaFunction, Vec<StmtId>) {
@@ -416,17 +406,11 @@ impl<'a> AxisScalarisation<'a> {
                 let p = self.rewrite_poly(p, &values);
                 self.builder.index(&dims, &p)
             }
-            Rhs::Loop(of, part) => {
-                let found = self.rewritten_loops.get(&Arc::as_ptr(of).addr()).cloned();
-                let of = found.unwrap_or_else(|| {
-                    let inner = of.map(&mut |a| self.rewrite_access(a, &[]), &|p| self.rewrite_poly(p, &[]), &|p| {
-                        self.rewrite_pred(p, &[])
-                    });
-                    let inner = Arc::new(inner);
-                    self.rewritten_loops.insert(Arc::as_ptr(of).addr(), Arc::clone(&inner));
-                    inner
+            Rhs::Loop(of) => {
+                let rewritten = of.map(&mut |a| self.rewrite_access(a, &[]), &|p| self.rewrite_poly(p, &[]), &|p| {
+                    self.rewrite_pred(p, &[])
                 });
-                self.builder.push(dims, stmt.scalar, Rhs::Loop(of, *part), needs)
+                self.builder.push(dims, stmt.scalar, Rhs::Loop(Arc::new(rewritten)), needs)
             }
             other => {
                 // Bound indices keep their numbers.

@@ -23,7 +23,7 @@ pub(super) struct ScatterReduction {
 /// Returns the scatter reductions of a loop, by the input of the body.
 pub(super) fn scatter_reductions(
     ssa: &SsaFunction,
-    of: &SsaLoop,
+    (producer, of): (StmtId, &SsaLoop),
     body: &SsaFunction,
 ) -> HashMap<u32, ScatterReduction> {
     let mut found = HashMap::new();
@@ -42,7 +42,7 @@ pub(super) fn scatter_reductions(
     }
     body.outputs.iter().for_each(|(_, v)| see(*v));
     // Only the final value may have readers.
-    let parts: HashSet<LoopResult> = ssa.stmts.iter().filter_map(|stmt| loop_part(stmt, of)).collect();
+    let results: HashSet<LoopResult> = ssa.loop_results(producer).map(|(_, result)| result).collect();
     for (k, arg) in (0..).zip(&of.args) {
         let LoopArg::Carried { next, .. } = arg else { continue };
         let carried = (0..).map(StmtId).zip(&body.stmts).find(|(_, s)| s.rhs == Rhs::Input(k));
@@ -56,18 +56,13 @@ pub(super) fn scatter_reductions(
         if whole
             && once(carried)
             && once(*update)
-            && !parts.contains(&LoopResult::PerIteration(*next))
-            && !parts.contains(&LoopResult::Checkpoint(k))
+            && !results.contains(&LoopResult::PerIteration(*next))
+            && !results.contains(&LoopResult::Checkpoint(k))
         {
             found.insert(k, ScatterReduction { update: *update });
         }
     }
     found
-}
-
-fn loop_part(stmt: &Statement, of: &SsaLoop) -> Option<LoopResult> {
-    let Rhs::Loop(other, part) = &stmt.rhs else { return None };
-    (**other == *of).then_some(*part)
 }
 
 impl ScatterReduction {

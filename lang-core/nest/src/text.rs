@@ -11,18 +11,17 @@
 //! ```
 //!
 //! The comment after a loop is the trip count of its body. A loop outside kernels is printed with
-//! its steps before the first read of its results, as in the text of Tensor SSA. Trip counts in its
-//! steps are per iteration:
+//! its steps, as in the text of Tensor SSA. Trip counts in its steps are per iteration:
 //!
 //! ```text
-//! L0 = loop j0 < n with n {  -- n times
+//! X1 = loop j0 < n with n {  -- n times
 //!   Y0 = carried X0 then Y4
 //!   kernel given Y0[n]; makes Y3[n]
 //!     for i < n, in chunks:  -- n times
 //! ```
 
 use std::cell::Cell;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::fmt;
 use std::sync::Arc;
 
@@ -59,15 +58,7 @@ impl fmt::Display for ScheduleText<'_> {
                 writeln!(f, "{}where {}:\n", if k == 0 { "" } else { "\n" }, case.size_condition)?;
             }
             let note = |var| (self.note)(&case.prepared, var);
-            StepsText {
-                case,
-                indent: 0,
-                depth: 0,
-                loop_counter: &Cell::new(0),
-                note: &note,
-                last_noted_loop: Cell::default(),
-            }
-            .fmt(f)?;
+            StepsText { case, indent: 0, depth: 0, note: &note, last_noted_loop: Cell::default() }.fmt(f)?;
         }
         Ok(())
     }
@@ -80,8 +71,6 @@ struct StepsText<'a> {
     indent: usize,
     /// The number of enclosing loops outside kernels.
     depth: u32,
-    /// The number of such loops printed so far.
-    loop_counter: &'a Cell<u32>,
     note: &'a dyn Fn(StmtId) -> Option<String>,
     /// The loop whose body has the last printed note.
     last_noted_loop: Cell<Option<StmtId>>,
@@ -97,7 +86,6 @@ impl fmt::Display for StepsText<'_> {
             let Step::Kernel(kernel, _) = step else { continue };
             kernel.body.iter().for_each(|node| node.for_each_assignment(&mut |set| see(&set.rhs)));
         }
-        let mut numbers: HashMap<usize, u32> = HashMap::new();
         for (var, stmt) in (0..).map(StmtId).zip(&ssa.stmts) {
             if is_trivial(&stmt.rhs) && read.contains(&var) {
                 self.write_indent(f, 0)?;
@@ -106,7 +94,7 @@ impl fmt::Display for StepsText<'_> {
         }
         for step in &self.case.schedule.steps {
             match step {
-                Step::Statement(var) => self.write_stmt(f, *var, &mut numbers)?,
+                Step::Statement(var) => self.write_stmt(f, *var)?,
                 Step::Kernel(kernel, needs) => self.write_kernel(f, kernel, needs)?,
                 Step::Checks(checks) => {
                     self.write_indent(f, 0)?;
@@ -140,24 +128,20 @@ impl StepsText<'_> {
         writeln!(f)
     }
 
-    /// Prints a statement outside kernels. A loop precedes the first of its parts.
-    fn write_stmt(&self, f: &mut fmt::Formatter<'_>, var: StmtId, numbers: &mut HashMap<usize, u32>) -> fmt::Result {
+    /// Prints a statement outside kernels.
+    fn write_stmt(&self, f: &mut fmt::Formatter<'_>, var: StmtId) -> fmt::Result {
         let Some(stmt) = self.ssa().stmts.get(var.0 as usize) else { return Ok(()) };
+        if let (Rhs::Loop(of), Some(bodies)) = (&stmt.rhs, self.case.loops.get(&var)) {
+            let of = self.rename_loop(of, bodies.first());
+            return ensure_sufficient_stack(|| self.write_loop(f, var, &of, bodies));
+        }
         let text = match &stmt.rhs {
-            Rhs::Loop(of, part) => {
-                let Some(at) = self.case.loop_position(of) else { return Ok(()) };
-                let Some((_, bodies)) = self.case.loops.get(at) else { return Ok(()) };
-                let of = self.rename_loop(of, bodies.first());
-                let number = match numbers.get(&at) {
-                    Some(number) => *number,
-                    None => {
-                        let number = self.loop_counter.replace(self.loop_counter.get() + 1);
-                        numbers.insert(at, number);
-                        ensure_sufficient_stack(|| self.write_loop(f, &of, number, bodies))?;
-                        number
-                    }
+            Rhs::LoopResult(producer, result) => {
+                let (Some(of), Some(bodies)) = (self.ssa().loop_at(*producer), self.case.loops.get(producer)) else {
+                    return Ok(());
                 };
-                LoopText { ssa_loop: &of, number, depth: self.depth }.result_text(*part)
+                let of = self.rename_loop(of, bodies.first());
+                LoopText { ssa_loop: &of, depth: self.depth }.result_text(*producer, *result)
             }
             rhs => self.format_rhs(var, rhs),
         };
@@ -191,16 +175,17 @@ impl StepsText<'_> {
     fn write_loop(
         &self,
         f: &mut fmt::Formatter<'_>,
+        var: StmtId,
         of: &loops::SsaLoop,
-        number: u32,
         bodies: &[ScheduledCase],
     ) -> fmt::Result {
         self.write_indent(f, 0)?;
-        write!(f, "{} {{", LoopText { ssa_loop: of, number, depth: self.depth }.header())?;
-        match of.fixed_trip_count() {
-            Some(n) => writeln!(f, "  -- {} times", of.batch.iter().fold(n.clone(), |all, n| all.mul(n)))?,
-            None => writeln!(f)?,
-        }
+        let header = LoopText { ssa_loop: of, depth: self.depth }.header();
+        write!(f, "{} = {header} {{", self.name(var))?;
+        let trips = of.fixed_trip_count().map(|n| of.batch.iter().fold(n.clone(), |all, n| all.mul(n)));
+        let comment = [trips.map(|n| format!("{n} times")), (self.note)(var)];
+        let comment: Vec<String> = comment.into_iter().flatten().collect();
+        writeln!(f, "{}", if comment.is_empty() { String::new() } else { format!("  -- {}", comment.join("; ")) })?;
         for body in bodies {
             let of = self.rename_loop(of, Some(body));
             let is_all = body.size_condition.is_true();
@@ -213,14 +198,13 @@ impl StepsText<'_> {
                 case: body,
                 indent,
                 depth: self.depth + 1,
-                loop_counter: self.loop_counter,
                 note: &|_| None,
                 last_noted_loop: Cell::default(),
             };
             for (var, stmt) in (0..).map(StmtId).zip(&of.body.stmts) {
                 if let Rhs::Input(k) = &stmt.rhs {
                     inner.write_indent(f, 0)?;
-                    let input = LoopText { ssa_loop: &of, number, depth: self.depth }.input_text(*k);
+                    let input = LoopText { ssa_loop: &of, depth: self.depth }.input_text(*k);
                     writeln!(f, "{} = {input}", inner.name(var))?;
                 }
             }

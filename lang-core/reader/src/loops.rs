@@ -7,7 +7,7 @@ use super::FormSyntaxError;
 use super::lexer::FormToken;
 use super::name_scope::NameMeaning;
 use super::parser::{FormParser, ParseResult};
-use super::ssa::{ResolvedBlock, SsaNameResolver};
+use super::ssa::{ResolvedBlock, SsaNameResolver, StatementShape};
 use super::ssa_lines::{AccessTree, RhsTree, SsaLines, StmtLine};
 use super::tree::FormTree;
 use lang_base::Name;
@@ -15,13 +15,12 @@ use lang_base::ensure_sufficient_stack;
 use lang_ir::core::{CheckpointSpacing, CoreType, TypeLeaf, Vars};
 use lang_ir::flat::{FunctionInput, InputSource};
 use lang_ir::region::{LoopArg, LoopResult, LoopTripCount, SsaLoop};
-use lang_ir::ssa::{Rhs, SsaFunction, StmtId, TensorAccess};
+use lang_ir::ssa::{SsaFunction, StmtId, TensorAccess};
 use lang_sizes::predicate::{LocalId, Poly};
 use lang_syntax::ops::Scalar;
 
-/// `L0 = for j0 < m: [p] * loop j1 < n with k = j1 { … }`
+/// `for j0 < m: [p] * loop j1 < n with k = j1 { … }`
 pub(super) struct LoopLine {
-    pub(super) at: usize,
     batch: Vec<FormTree>,
     pred: Option<FormTree>,
     trip_count: TripCountTree,
@@ -48,8 +47,7 @@ pub(super) struct ArgTree {
     next: Option<(Name, usize)>,
 }
 
-/// `last Y1`, `every Y2`, `trips`
-#[derive(Clone)]
+/// `last Y1`, `every Y2`, `state Y1`, `trips`
 pub(super) enum LoopResultTree {
     Final(Name),
     PerIteration(Name),
@@ -58,25 +56,9 @@ pub(super) enum LoopResultTree {
 }
 
 impl FormParser<'_> {
-    /// Returns the number of the loop, if the next tokens begin its line or a part of it.
-    pub(super) fn loop_number(&self, sign: &str) -> Option<u32> {
-        match (self.peek(0), self.peek(1)) {
-            (FormToken::Name(word), FormToken::Symbol(s)) if *s == sign => word.strip_prefix('L')?.parse().ok(),
-            _ => None,
-        }
-    }
-
-    /// Parses a loop with its body. `depth` counts the enclosing loops, including this one.
-    pub(super) fn loop_line(&mut self, depth: u32) -> ParseResult<LoopLine> {
-        let at = self.offset();
-        if self.loop_number("=") != Some(self.loops) {
-            return self.expected(&format!("`L{}`", self.loops));
-        }
-        self.loops += 1;
-        self.advance();
-        self.expect_symbol("=")?;
-        let mut next = 0;
-        let mut batch = Vec::new();
+    /// Parses `for j0 < m:`, or nothing.
+    pub(super) fn loop_batch(&mut self) -> ParseResult<Vec<FormTree>> {
+        let (mut next, mut batch) = (0, Vec::new());
         if self.eat_word("for") {
             batch.push(self.index_bound('j', &mut next)?);
             while self.eat(",") {
@@ -84,9 +66,24 @@ impl FormParser<'_> {
             }
             self.expect_symbol(":")?;
         }
-        let pred = self.bracket()?;
+        Ok(batch)
+    }
+
+    /// Whether the next tokens begin `loop j0`. Consumes nothing.
+    pub(super) fn at_loop(&self) -> bool {
+        self.at_word("loop") && matches!(self.peek(1), FormToken::Name(_))
+    }
+
+    /// Parses a loop with its body, after its batch and predicate. `depth` counts the enclosing
+    /// loops, including this one.
+    pub(super) fn loop_line(
+        &mut self,
+        batch: Vec<FormTree>,
+        pred: Option<FormTree>,
+        depth: u32,
+    ) -> ParseResult<LoopLine> {
         self.expect_word("loop")?;
-        self.expect_word(&format!("j{next}"))?;
+        self.expect_word(&format!("j{}", batch.len()))?;
         let trips = if self.eat_word("while") {
             let at = self.offset();
             TripCountTree::While(self.name("a statement")?, at)
@@ -120,7 +117,7 @@ impl FormParser<'_> {
             }
         }
         self.expect_symbol("}")?;
-        Ok(LoopLine { at, batch, pred, trip_count: trips, checkpoint, sizes, body })
+        Ok(LoopLine { batch, pred, trip_count: trips, checkpoint, sizes, body })
     }
 
     /// Parses an input of a region.
@@ -142,32 +139,30 @@ impl FormParser<'_> {
         Ok(RhsTree::Arg(ArgTree { name, access: of, next }))
     }
 
-    /// Parses `L0.last Y1`, if it comes next.
-    pub(super) fn loop_result(&mut self) -> ParseResult<Option<RhsTree>> {
-        let Some(number) = self.loop_number(".") else { return Ok(None) };
-        let named = matches!(self.peek(3), FormToken::Name(_));
-        let part = match self.peek(2) {
-            FormToken::Name(word) if word == "last" && named => LoopResultTree::Final,
-            FormToken::Name(word) if word == "every" && named => LoopResultTree::PerIteration,
-            FormToken::Name(word) if word == "state" && named => LoopResultTree::Checkpoint,
-            FormToken::Name(word) if word == "trips" && *self.peek(3) != FormToken::Symbol("[") => {
-                (0..3).for_each(|_| self.advance());
-                return Ok(Some(RhsTree::LoopResult(number, LoopResultTree::TripCount)));
-            }
-            _ => return Ok(None),
+    /// Parses `last Y1` after `X2.`.
+    pub(super) fn loop_result(&mut self) -> ParseResult<LoopResultTree> {
+        if self.eat_word("trips") {
+            return Ok(LoopResultTree::TripCount);
+        }
+        let named = if self.eat_word("last") {
+            LoopResultTree::Final
+        } else if self.eat_word("every") {
+            LoopResultTree::PerIteration
+        } else if self.eat_word("state") {
+            LoopResultTree::Checkpoint
+        } else {
+            return self.expected("`last`, `every`, `state`, `trips` or an output number");
         };
-        (0..3).for_each(|_| self.advance());
-        Ok(Some(RhsTree::LoopResult(number, part(self.name("a statement")?))))
+        Ok(named(self.name("a statement")?))
     }
 }
 
 /// A resolved loop, with the roles of the statements in its body.
 pub(super) struct ResolvedLoop {
-    ssa_loop: Arc<SsaLoop>,
+    pub(super) ssa_loop: Arc<SsaLoop>,
     inputs: BTreeMap<StmtId, u32>,
     outputs: Vec<StmtId>,
-    /// The rank and scalar type of its statements.
-    shapes: Vec<(usize, Option<Scalar>)>,
+    shapes: Vec<StatementShape>,
     depth: u32,
 }
 
@@ -177,12 +172,12 @@ impl ResolvedLoop {
             .ok_or_else(|| FormSyntaxError::new(at, format!("`{name}` is not a statement of this loop")))
     }
 
-    /// Returns a part of the loop as the right-hand side of a statement.
-    pub(super) fn result_rhs(&self, tree: &LoopResultTree, line: &StmtLine) -> ParseResult<Rhs> {
+    /// Returns the result of the loop that a statement names.
+    pub(super) fn result(&self, tree: &LoopResultTree, line: &StmtLine) -> ParseResult<LoopResult> {
         let wrong = |what: String| Err(FormSyntaxError::new(line.at, what));
         let batch = self.ssa_loop.batch.len();
-        let shape = |v: StmtId| self.shapes.get(v.0 as usize).copied().unwrap_or_default();
-        let (part, (rank, scalar)) = match tree {
+        let shape = |v: StmtId| self.shapes.get(v.0 as usize).copied().flatten().unwrap_or_default();
+        let (result, (rank, scalar)) = match tree {
             LoopResultTree::Final(name) => {
                 let var = self.var(name, line.at)?;
                 let input = self.inputs.get(&var).copied();
@@ -218,20 +213,21 @@ impl ResolvedLoop {
                 scalar_name(scalar)
             ));
         }
-        Ok(Rhs::Loop(self.ssa_loop.clone(), part))
+        Ok(result)
     }
 }
 
 impl SsaNameResolver {
-    /// Resolves a loop whose parts `parts` are read.
-    pub(super) fn resolve_loop_line(&mut self, line: &LoopLine, parts: &[LoopResultTree]) -> ParseResult<ResolvedLoop> {
+    /// Resolves a loop. `every` are the statements of its body that are read in every iteration,
+    /// with the offsets of these reads.
+    pub(super) fn resolve_loop_line(&mut self, line: &LoopLine, every: &[(&Name, usize)]) -> ParseResult<ResolvedLoop> {
         self.scope.indices_of_loop = true;
-        let read = ensure_sufficient_stack(|| self.resolve_loop_body(line, parts));
+        let read = ensure_sufficient_stack(|| self.resolve_loop_body(line, every));
         self.scope.indices_of_loop = false;
         read
     }
 
-    fn resolve_loop_body(&mut self, line: &LoopLine, parts: &[LoopResultTree]) -> ParseResult<ResolvedLoop> {
+    fn resolve_loop_body(&mut self, line: &LoopLine, every: &[(&Name, usize)]) -> ParseResult<ResolvedLoop> {
         let body = &line.body;
         self.scope.free = line.batch.len();
         let batch = self.scope.polys(&line.batch)?;
@@ -279,7 +275,6 @@ impl SsaNameResolver {
             args.push(LoopArg::Captured(of));
         }
         let ResolvedBlock { stmts, checks, needs } = inner.block(body)?;
-        let shape = |v: StmtId| inner.shapes.get(v.0 as usize).copied();
         let shapes = inner.shapes.clone();
         // The outputs are the statements that are carried on and those that are read in every
         // iteration.
@@ -287,16 +282,14 @@ impl SsaNameResolver {
         let mut next = Vec::new();
         for (number, (name, at)) in carried {
             let (var, own) = (inner.var(name, *at)?, inputs.iter().find(|(_, k)| **k == number));
-            if shape(var) != own.and_then(|(v, _)| shape(*v)) {
+            if inner.shape(var) != own.and_then(|(v, _)| inner.shape(*v)) {
                 return Err(FormSyntaxError::new(*at, format!("`{name}` does not have the type of the carried value")));
             }
             output_set.insert(var);
             next.push((number, var));
         }
-        for part in parts {
-            if let LoopResultTree::PerIteration(name) = part {
-                output_set.insert(inner.var(name, line.at)?);
-            }
+        for (name, at) in every {
+            output_set.insert(inner.var(name, *at)?);
         }
         let outputs: Vec<StmtId> = output_set.into_iter().collect();
         for (number, var) in next {
@@ -308,7 +301,7 @@ impl SsaNameResolver {
         if let (TripCountTree::While(name, at), LoopTripCount::While(k)) = (&line.trip_count, &mut trips) {
             let var = inner.var(name, *at)?;
             let carried = inputs.get(&var).filter(|k| matches!(args.get(**k as usize), Some(LoopArg::Carried { .. })));
-            match carried.filter(|_| shape(var) == Some((0, Some(Scalar::Bool)))) {
+            match carried.filter(|_| inner.shape(var) == Some((0, Some(Scalar::Bool)))) {
                 Some(number) => *k = *number,
                 None => return Err(FormSyntaxError::new(*at, format!("`{name}` is not a carried truth value"))),
             }
@@ -340,7 +333,7 @@ impl SsaNameResolver {
     /// Resolves the access of an input, which must leave as many indices as the input has.
     fn input_access(&self, arg: &ArgTree, stmt: &StmtLine) -> ParseResult<TensorAccess> {
         let of = self.access(&arg.access, false)?;
-        let (rank, scalar) = self.shapes.get(of.var.0 as usize).copied().unwrap_or_default();
+        let (rank, scalar) = self.shape(of.var).unwrap_or_default();
         if rank != of.at.len() + stmt.dims.len() || scalar != stmt.scalar {
             let what = format!(
                 "the operand has {} and type `{}`",

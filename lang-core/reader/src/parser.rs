@@ -16,14 +16,12 @@ pub(super) type ParseResult<T> = Result<T, FormSyntaxError>;
 pub(super) struct FormParser<'t> {
     pub(super) tokens: &'t FormTokens,
     pub(super) next: usize,
-    /// The number of loops of Tensor SSA that have begun.
-    pub(super) loops: u32,
     depth: usize,
 }
 
 impl<'t> FormParser<'t> {
     pub(super) fn new(tokens: &'t FormTokens) -> Self {
-        Self { tokens, next: 0, loops: 0, depth: 0 }
+        Self { tokens, next: 0, depth: 0 }
     }
 
     // ---- tokens ----

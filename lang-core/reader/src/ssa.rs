@@ -51,14 +51,16 @@ fn ordered_inputs(lines: &SsaLines) -> ParseResult<Vec<(u32, &InputTree, &StmtLi
     }
 }
 
+/// The rank and scalar type of a statement, `None` for a call or a loop, which has no elements.
+pub(super) type StatementShape = Option<(usize, Option<Scalar>)>;
+
 /// The state of a function or region under construction.
 pub(super) struct SsaNameResolver {
     pub(super) scope: NameScope,
     pub(super) vars: Vars,
     /// The callee of the function.
     pub(super) callee: Arc<FunctionKey>,
-    /// The rank and scalar type of each statement of the text.
-    pub(super) shapes: Vec<(usize, Option<Scalar>)>,
+    pub(super) shapes: Vec<StatementShape>,
     pub(super) inputs: Vec<FunctionInput>,
     params: Vec<(LocalId, CoreType)>,
     param_names: Vec<Name>,
@@ -116,7 +118,7 @@ fn resolve_function(head: &HeadTree, lines: &SsaLines, module: &ModuleName) -> P
     let mut outputs = Vec::new();
     for ((output, leaf), path) in lines.outputs.iter().zip(leaves).zip(paths) {
         let var = build.var(&output.var, output.at)?;
-        if build.shapes.get(var.0 as usize) != Some(&(leaf.dims.len(), leaf.scalar)) {
+        if build.shape(var) != Some((leaf.dims.len(), leaf.scalar)) {
             return Err(FormSyntaxError::new(
                 output.at,
                 format!("`{}` does not have type `{}`", output.var, leaf.ty()),
@@ -150,7 +152,8 @@ pub(super) fn statement_named(name: &Name, depth: u32, count: usize) -> Option<S
 
 impl SsaNameResolver {
     pub(super) fn new(terms: NameScope, vars: Vars, callee: &Arc<FunctionKey>, lines: &[StmtLine]) -> Self {
-        let shapes = lines.iter().map(|s| (s.dims.len(), s.scalar)).collect();
+        let shape = |s: &StmtLine| (!s.rhs.is_producer()).then_some((s.dims.len(), s.scalar));
+        let shapes = lines.iter().map(shape).collect();
         let (inputs, params, names, bounded) = (Vec::new(), Vec::new(), Vec::new(), BTreeSet::new());
         Self { scope: terms, vars, callee: callee.clone(), shapes, inputs, params, param_names: names, bounded }
     }
@@ -177,11 +180,11 @@ impl SsaNameResolver {
         };
         let mut stmts = Vec::new();
         let mut next_input = 0;
-        let mut loops: BTreeMap<u32, ResolvedLoop> = BTreeMap::new();
-        for (k, line) in lines.stmts.iter().enumerate() {
-            self.expose_statements(k);
+        let mut loops: BTreeMap<StmtId, ResolvedLoop> = BTreeMap::new();
+        for (k, line) in (0..).zip(&lines.stmts) {
+            self.expose_statements(k as usize);
             self.scope.free = line.dims.len();
-            let dims = self.scope.polys(&line.dims)?;
+            let mut dims = self.scope.polys(&line.dims)?;
             let rhs = match &line.rhs {
                 RhsTree::Input(_) | RhsTree::Arg(_) => {
                     let passed = matches!(line.rhs, RhsTree::Input(_)) == (self.scope.depth == 0);
@@ -199,13 +202,33 @@ impl SsaNameResolver {
                     next_input += 1;
                     Rhs::Input(number)
                 }
-                RhsTree::LoopResult(number, part) => {
-                    if !loops.contains_key(number) {
-                        loops.insert(*number, self.resolve_loop(*number, lines, line.at)?);
+                RhsTree::Loop(of) => {
+                    let resolved = self.resolve_loop_line(of, &self.iteration_reads(StmtId(k), lines))?;
+                    let ssa_loop = resolved.ssa_loop.clone();
+                    dims.clone_from(&ssa_loop.batch);
+                    loops.insert(StmtId(k), resolved);
+                    Rhs::Loop(ssa_loop)
+                }
+                RhsTree::LoopResult(of, result) => {
+                    let producer = self.earlier_statement(&of.name, of.at)?;
+                    match loops.get(&producer) {
+                        Some(known) => Rhs::LoopResult(producer, known.result(result, line)?),
+                        None => return Err(FormSyntaxError::new(of.at, format!("`{}` is not a loop", of.name))),
                     }
-                    match loops.get(number) {
-                        Some(known) => known.result_rhs(part, line)?,
-                        None => Rhs::Zero,
+                }
+                RhsTree::CallResult(of, output) => {
+                    let producer = self.earlier_statement(&of.name, of.at)?;
+                    match lines.stmts.get(producer.0 as usize) {
+                        Some(StmtLine { rhs: RhsTree::Call { .. }, dims: batch, .. }) => {
+                            if dims.len() < batch.len() {
+                                return Err(FormSyntaxError::new(
+                                    line.at,
+                                    "the result has fewer indices than the call",
+                                ));
+                            }
+                            Rhs::CallResult(producer, *output)
+                        }
+                        _ => return Err(FormSyntaxError::new(of.at, format!("`{}` is not a call", of.name))),
                     }
                 }
                 other => self.rhs(other, line)?,
@@ -222,28 +245,28 @@ impl SsaNameResolver {
         Ok(ResolvedBlock { stmts, checks, needs: needed(&lines.needs)? })
     }
 
-    /// Resolves the loop of this number.
-    fn resolve_loop(&mut self, number: u32, lines: &SsaLines, at: usize) -> ParseResult<ResolvedLoop> {
-        let Some((_, line)) = lines.loops.iter().find(|(k, _)| *k == number) else {
-            return Err(FormSyntaxError::new(at, format!("unknown loop L{number}")));
-        };
-        let part = |stmt: &StmtLine| match &stmt.rhs {
-            RhsTree::LoopResult(k, part) if *k == number => Some(part.clone()),
+    /// Returns the statements of a loop's body that the lines read in every iteration, with the
+    /// offsets of these lines.
+    fn iteration_reads<'l>(&self, of: StmtId, lines: &'l SsaLines) -> Vec<(&'l Name, usize)> {
+        let read = |line: &'l StmtLine| match &line.rhs {
+            RhsTree::LoopResult(producer, LoopResultTree::PerIteration(name)) => {
+                let producer = statement_named(&producer.name, self.scope.depth, lines.stmts.len());
+                (producer == Some(of)).then_some((name, line.at))
+            }
             _ => None,
         };
-        let parts: Vec<LoopResultTree> = lines.stmts.iter().filter_map(part).collect();
-        self.resolve_loop_line(line, &parts)
+        lines.stmts.iter().filter_map(read).collect()
     }
 
     /// Makes the first `count` statements visible to reads.
     fn expose_statements(&mut self, count: usize) {
         let known = self.scope.statements.len();
         self.scope.statements.truncate(count);
-        for (rank, scalar) in self.shapes.iter().take(count).skip(known) {
-            let dims = vec![Poly::default(); *rank];
-            self.scope.statements.push(match scalar {
-                Some(s) => CoreType::Scalar(*s).with_extents(dims.into_iter()),
-                None => CoreType::Rel(dims.into()),
+        for shape in self.shapes.iter().take(count).skip(known) {
+            self.scope.statements.push(match shape {
+                Some((rank, Some(s))) => CoreType::Scalar(*s).with_extents(vec![Poly::default(); *rank].into_iter()),
+                Some((rank, None)) => CoreType::Rel(vec![Poly::default(); *rank].into()),
+                None => CoreType::unit(),
             });
         }
     }
@@ -307,15 +330,34 @@ impl SsaNameResolver {
         (source, path)
     }
 
-    pub(super) fn var(&self, name: &Name, at: usize) -> ParseResult<StmtId> {
+    /// Returns the earlier statement of this name, which may be a call or a loop.
+    fn earlier_statement(&self, name: &Name, at: usize) -> ParseResult<StmtId> {
         match statement_named(name, self.scope.depth, self.scope.statements.len()) {
             Some(var) => Ok(var),
             None => Err(FormSyntaxError::new(at, format!("`{name}` is not an earlier statement"))),
         }
     }
 
+    /// Returns the earlier statement of this name, which must have elements.
+    pub(super) fn var(&self, name: &Name, at: usize) -> ParseResult<StmtId> {
+        let var = self.earlier_statement(name, at)?;
+        match self.shape(var) {
+            Some(_) => Ok(var),
+            None => Err(FormSyntaxError::new(at, format!("`{name}` is a call or a loop, which has no elements"))),
+        }
+    }
+
+    /// Returns the rank and scalar type of a statement of the text.
+    pub(super) fn shape(&self, var: StmtId) -> StatementShape {
+        self.shapes.get(var.0 as usize).copied().flatten()
+    }
+
+    fn rank(&self, var: StmtId) -> usize {
+        self.shape(var).map_or(0, |(rank, _)| rank)
+    }
+
     fn scalar(&self, var: StmtId) -> Option<Scalar> {
-        self.shapes.get(var.0 as usize).and_then(|s| s.1)
+        self.shape(var).and_then(|(_, scalar)| scalar)
     }
 
     pub(super) fn pred(&mut self, tree: Option<&FormTree>) -> ParseResult<Pred> {
@@ -326,7 +368,7 @@ impl SsaNameResolver {
     /// indices.
     pub(super) fn access(&self, tree: &AccessTree, whole: bool) -> ParseResult<TensorAccess> {
         let var = self.var(&tree.name, tree.at)?;
-        let rank = self.shapes.get(var.0 as usize).map_or(0, |s| s.0);
+        let rank = self.rank(var);
         let index_count = tree.indices.len();
         if index_count > rank || whole && index_count < rank {
             return Err(FormSyntaxError::new(
@@ -350,7 +392,8 @@ impl SsaNameResolver {
         Ok(match tree {
             RhsTree::Constant(_) if free > 0 => return Err(FormSyntaxError::new(line.at, "a constant has no indices")),
             RhsTree::Constant(c) => Rhs::Constant(*c),
-            RhsTree::Input(_) | RhsTree::Arg(_) | RhsTree::LoopResult(..) | RhsTree::Zero => Rhs::Zero,
+            RhsTree::Input(_) | RhsTree::Arg(_) | RhsTree::Zero => Rhs::Zero,
+            RhsTree::Loop(_) | RhsTree::LoopResult(..) | RhsTree::CallResult(..) => Rhs::Zero,
             RhsTree::Index(p) => Rhs::Index(self.scope.poly(p)?),
             RhsTree::Add(items) => {
                 let mut terms = Vec::new();
@@ -401,7 +444,7 @@ impl SsaNameResolver {
             }
             RhsTree::Update { base, batch, bound, pred, at, value, accumulate: add } => {
                 let base = self.access(base, false)?;
-                let rank = self.shapes.get(base.var.0 as usize).map_or(0, |s| s.0);
+                let rank = self.rank(base.var);
                 let below = free.checked_sub(*batch as usize);
                 if below != Some(at.len()) || rank != base.at.len() + at.len() {
                     return Err(FormSyntaxError::new(
@@ -427,18 +470,12 @@ impl SsaNameResolver {
                 }
                 Rhs::Update { base, batch: *batch, bound, pred, at, value, accumulate: *add }
             }
-            RhsTree::Call { callee, batch, pred, args, result_index: part } => {
-                if *batch as usize > free {
-                    return Err(FormSyntaxError::new(
-                        line.at,
-                        "the call has more batch indices than the statement has indices",
-                    ));
-                }
+            RhsTree::Call { callee, pred, args } => {
                 let sizes = self.scope.polys(&callee.sizes)?;
                 let pred = self.pred(pred.as_ref())?;
                 let args = self.accesses(args, false)?;
                 let callee = Arc::new(self.scope.callee(callee)?);
-                Rhs::Call { callee, sizes, pred, args, batch: *batch, result_index: *part }
+                Rhs::Call { callee, sizes, pred, args }
             }
         })
     }

@@ -15,8 +15,6 @@ use lang_syntax::ops::Scalar;
 pub(super) struct SsaLines {
     pub(super) checks: Vec<CheckLine>,
     pub(super) stmts: Vec<StmtLine>,
-    /// The loops, with their numbers.
-    pub(super) loops: Vec<(u32, LoopLine)>,
     pub(super) outputs: Vec<OutputTree>,
     pub(super) needs: Vec<(u32, usize)>,
 }
@@ -104,11 +102,10 @@ pub(super) enum RhsTree {
     },
     Call {
         callee: CalleeTree,
-        batch: u32,
         pred: Option<FormTree>,
         args: Vec<AccessTree>,
-        result_index: u32,
     },
+    Loop(Box<LoopLine>),
     Update {
         base: AccessTree,
         batch: u32,
@@ -120,8 +117,22 @@ pub(super) enum RhsTree {
     },
     /// An input of a region.
     Arg(ArgTree),
-    /// A part of the loop of this number.
-    LoopResult(u32, LoopResultTree),
+    /// An output of a call.
+    CallResult(ProducerTree, u32),
+    LoopResult(ProducerTree, LoopResultTree),
+}
+
+impl RhsTree {
+    /// Whether it has results instead of elements: a call or a loop.
+    pub(super) fn is_producer(&self) -> bool {
+        matches!(self, Self::Call { .. } | Self::Loop(_))
+    }
+}
+
+/// The call or the loop that a result names.
+pub(super) struct ProducerTree {
+    pub(super) name: Name,
+    pub(super) at: usize,
 }
 
 impl FormParser<'_> {
@@ -133,11 +144,6 @@ impl FormParser<'_> {
             lines.checks.push(check);
         }
         while !self.at_block_end(depth) {
-            if self.loop_number("=").is_some() {
-                let number = self.loops;
-                lines.loops.push((number, self.loop_line(depth + 1)?));
-                continue;
-            }
             let stmt = self.stmt(lines.stmts.len(), depth)?;
             lines.stmts.push(stmt);
         }
@@ -189,7 +195,25 @@ impl FormParser<'_> {
             return self.expected(&format!("`{own}` or `{end}`"));
         }
         let dims = self.indices(0)?;
-        self.expect_symbol(":")?;
+        let (scalar, rhs) = if self.eat("=") {
+            (None, self.producer(!dims.is_empty(), depth)?)
+        } else if self.eat(":") {
+            let scalar = self.scalar()?;
+            self.expect_symbol("=")?;
+            (scalar, self.rhs(dims.len(), scalar)?)
+        } else {
+            return self.expected("`:` or `=`");
+        };
+        let needs = self.needs()?;
+        let name = if let FormToken::Comment(name) = self.peek(0) { Some(Name::from(name)) } else { None };
+        if name.is_some() {
+            self.advance();
+        }
+        Ok(StmtLine { at, dims, scalar, rhs, needs, name })
+    }
+
+    /// Parses a scalar type, or `rel`.
+    fn scalar(&mut self) -> ParseResult<Option<Scalar>> {
         let scalar = match self.peek(0) {
             FormToken::Name(word) if word == "rel" => None,
             FormToken::Name(word) => match Scalar::ALL.into_iter().find(|s| s.name() == word) {
@@ -199,14 +223,7 @@ impl FormParser<'_> {
             _ => return self.expected("a scalar type or `rel`"),
         };
         self.advance();
-        self.expect_symbol("=")?;
-        let rhs = self.rhs(dims.len(), scalar)?;
-        let needs = self.needs()?;
-        let name = if let FormToken::Comment(name) = self.peek(0) { Some(Name::from(name)) } else { None };
-        if name.is_some() {
-            self.advance();
-        }
-        Ok(StmtLine { at, dims, scalar, rhs, needs, name })
+        Ok(scalar)
     }
 
     pub(super) fn needs(&mut self) -> ParseResult<Vec<(u32, usize)>> {
@@ -310,8 +327,8 @@ impl FormParser<'_> {
         if names && (self.at_word("given") || self.at_word("carried")) {
             return self.loop_input();
         }
-        if let Some(part) = self.loop_result()? {
-            return Ok(part);
+        if *self.peek(1) == FormToken::Symbol(".") {
+            return self.result();
         }
         if self.eat_word("zero") {
             return Ok(RhsTree::Zero);
@@ -326,13 +343,9 @@ impl FormParser<'_> {
                 }
             }
             self.expect_symbol(":")?;
-            if !self.at_symbol("[") && !self.at_call() {
-                let base = self.access()?;
-                self.expect_word("with")?;
-                return self.update(base, batch, free);
-            }
-            let pred = self.bracket()?;
-            return self.call(batch, pred);
+            let base = self.access()?;
+            self.expect_word("with")?;
+            return self.update(base, batch, free);
         }
         let neg = self.eat("-");
         if names && self.eat_word("sum") || neg && self.eat_word("sum") {
@@ -347,6 +360,9 @@ impl FormParser<'_> {
             return Ok(RhsTree::Contract { neg, bound, pred, factors });
         }
         let pred = self.bracket()?;
+        if self.at_loop() || self.at_call() {
+            return Err(FormSyntaxError::new(self.offset(), "a call or a loop has no type"));
+        }
         let bound = matches!(self.peek(1), FormToken::Name(_) | FormToken::Symbol(":"));
         if !neg
             && bound
@@ -375,14 +391,9 @@ impl FormParser<'_> {
             self.expect_symbol(":")?;
             return Ok(RhsTree::Argsort { pred, index, keys: self.access()? });
         }
-        if !neg {
-            if let Some(name) = self.operation_call() {
-                let args = self.list(")", Self::access)?;
-                return Ok(RhsTree::Map { name, pred, args });
-            }
-            if self.at_call() {
-                return self.call(0, pred);
-            }
+        if !neg && let Some(name) = self.operation_call() {
+            let args = self.list(")", Self::access)?;
+            return Ok(RhsTree::Map { name, pred, args });
         }
         let mut factors = self.factors()?;
         if !neg && pred.is_none() && factors.len() == 1 && self.eat_word("with") {
@@ -450,12 +461,30 @@ impl FormParser<'_> {
         Some(name)
     }
 
-    fn call(&mut self, batch: u32, pred: Option<FormTree>) -> ParseResult<RhsTree> {
+    /// Parses a call, or a loop with its body. The indices of a loop follow its `for`.
+    fn producer(&mut self, has_indices: bool, depth: u32) -> ParseResult<RhsTree> {
+        let batch = if has_indices { Vec::new() } else { self.loop_batch()? };
+        let pred = self.bracket()?;
+        if !batch.is_empty() || !has_indices && self.at_loop() {
+            return Ok(RhsTree::Loop(Box::new(self.loop_line(batch, pred, depth + 1)?)));
+        }
+        if !self.at_call() {
+            return self.expected(if has_indices { "a call" } else { "a call or a loop" });
+        }
         let callee = self.callee()?;
         self.expect_symbol("(")?;
-        let args = self.list(")", Self::access)?;
+        Ok(RhsTree::Call { callee, pred, args: self.list(")", Self::access)? })
+    }
+
+    /// Parses `X2.last Y1`, `X2.trips` or `X5.0`.
+    fn result(&mut self) -> ParseResult<RhsTree> {
+        let at = self.offset();
+        let producer = ProducerTree { name: self.name("a statement")?, at };
         self.expect_symbol(".")?;
-        Ok(RhsTree::Call { callee, batch, pred, args, result_index: self.number("a component number")? })
+        if matches!(self.peek(0), FormToken::Int(_)) {
+            return Ok(RhsTree::CallResult(producer, self.number("an output number")?));
+        }
+        Ok(RhsTree::LoopResult(producer, self.loop_result()?))
     }
 
     /// Parses a constant of the scalar type, if one comes next.

@@ -84,10 +84,14 @@ fn no_cost_on_cycle<'db>(_: &'db dyn Database, _: Id, _: CalleeKey<'db>) -> Defe
 fn collect_calls_for_primal(db: &dyn Database, ssa: &SsaFunction, found: &mut HashSet<Arc<FunctionKey>>) {
     for stmt in &ssa.stmts {
         match &stmt.rhs {
-            Rhs::Call { callee, result_index: part, .. } if is_primal_part(db, callee, *part) => {
-                found.insert(Arc::clone(callee));
+            Rhs::CallResult(producer, part) => {
+                if let Some(Rhs::Call { callee, .. }) = ssa.stmts.get(producer.0 as usize).map(|s| &s.rhs)
+                    && is_primal_part(db, callee, *part)
+                {
+                    found.insert(Arc::clone(callee));
+                }
             }
-            Rhs::Loop(of, _) => collect_calls_for_primal(db, &of.body, found),
+            Rhs::Loop(of) => collect_calls_for_primal(db, &of.body, found),
             _ => {}
         }
     }

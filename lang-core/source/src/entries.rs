@@ -480,7 +480,7 @@ fn named_results_to_inputs(ssa: &mut SsaFunction, head: &mut DerivativeSignature
     let is_seen =
         |s: &Statement| seen.iter().any(|seen| Some(&seen.name) == s.name.as_ref() && seen.rank == s.dims.len());
     let once = |s: &Statement| ssa.stmts.iter().filter(|other| other.name == s.name && is_seen(other)).count() == 1;
-    let is_made = |s: &Statement| matches!(s.rhs, Rhs::Loop(..) | Rhs::Update { .. } | Rhs::Argsort(_));
+    let is_made = |s: &Statement| matches!(s.rhs, Rhs::LoopResult(..) | Rhs::Update { .. } | Rhs::Argsort(_));
     let found = (0..ssa.stmts.len()).filter(|k| ssa.stmts.get(*k).is_some_and(|s| is_made(s) && is_seen(s) && once(s)));
     for k in found.collect::<Vec<_>>() {
         let Some(Statement { name: Some(name), scalar: Some(scalar), dims, .. }) = ssa.stmts.get(k).cloned() else {

@@ -16,8 +16,7 @@ use super::table::StatementFacts;
 use lang_base::Name;
 use lang_ir::region::{LoopArg, LoopResult, LoopTripCount, SsaLoop};
 use lang_ir::ssa::{
-    Rhs, RuntimeCheck, SsaFunction, Statement, StmtId, TensorAccess, for_each_poly_read, for_each_pred_read,
-    statement_index,
+    Rhs, RuntimeCheck, SsaFunction, StmtId, TensorAccess, for_each_poly_read, for_each_pred_read, statement_index,
 };
 use lang_sizes::predicate::{Atom, Index, LocalId, Poly, Pred};
 use lang_syntax::ops::Scalar;
@@ -83,9 +82,6 @@ pub(super) struct CarriedLine {
 
 /// A loop whose body has become lines. Later statements that are results of it find it here.
 pub(super) struct ReadLoop {
-    source_loop: Arc<SsaLoop>,
-    /// The offset of the statements around it.
-    outer_offset: u32,
     loop_id: u32,
     /// The offset of its body.
     offset: u32,
@@ -147,12 +143,16 @@ impl LineReader<'_> {
         &mut self,
         ssa: &SsaFunction,
         scope: &ReadingScope,
-        (ssa_loop, part): (&Arc<SsaLoop>, LoopResult),
+        (producer, result): (StmtId, LoopResult),
         k: u32,
     ) -> Result<LineKind, NoTextReason> {
-        let at = self.find_or_read_loop(ssa, scope, ssa_loop, k)?;
-        let known = self.loops.get(at).ok_or(NoTextReason::InternalError)?;
-        let piece = match part {
+        let ssa_loop = ssa.loop_at(producer).ok_or(NoTextReason::InternalError)?;
+        if !self.loops.contains_key(&scope.line(producer)) {
+            self.read_loop(ssa, scope, (producer, ssa_loop), k)?;
+        }
+        let known = self.known_loop(scope, producer)?;
+        let id = known.loop_id;
+        let piece = match result {
             LoopResult::Final(k) => {
                 LoopResultKind::Last(*known.inputs.get(k as usize).ok_or(NoTextReason::InternalError)?)
             }
@@ -164,9 +164,9 @@ impl LineReader<'_> {
             LoopResult::Checkpoint(_) => return Err(NoTextReason::Loop),
         };
         if let LoopResultKind::AllIterations(v) = piece {
-            self.iteration_lines.entry(v).or_insert(StmtId(scope.offset + k));
+            self.iteration_lines.entry(v).or_insert(scope.line(StmtId(k)));
         }
-        Ok(self.loop_result_kind(known.loop_id, scope, ssa_loop, piece))
+        Ok(self.loop_result_kind(id, scope, ssa_loop, piece))
     }
 
     fn loop_result_kind(&self, id: u32, scope: &ReadingScope, ssa_loop: &SsaLoop, piece: LoopResultKind) -> LineKind {
@@ -183,21 +183,19 @@ impl LineReader<'_> {
         }))
     }
 
-    /// Returns the position of the loop in `loops`, after reading it if necessary.
-    fn find_or_read_loop(
+    /// Returns a loop that has been read.
+    fn known_loop(&self, scope: &ReadingScope, producer: StmtId) -> Result<&ReadLoop, NoTextReason> {
+        self.loops.get(&scope.line(producer)).ok_or(NoTextReason::InternalError)
+    }
+
+    /// Reads a loop whose first result is statement `k`.
+    fn read_loop(
         &mut self,
         ssa: &SsaFunction,
         scope: &ReadingScope,
-        ssa_loop: &Arc<SsaLoop>,
+        (producer, ssa_loop): (StmtId, &SsaLoop),
         k: u32,
-    ) -> Result<usize, NoTextReason> {
-        let same = |known: &ReadLoop| {
-            known.outer_offset == scope.offset
-                && (Arc::ptr_eq(&known.source_loop, ssa_loop) || known.source_loop == *ssa_loop)
-        };
-        if let Some(at) = self.loops.iter().position(same) {
-            return Ok(at);
-        }
+    ) -> Result<(), NoTextReason> {
         let mut values: Vec<Poly> = Vec::new();
         let mut batch = Vec::new();
         for n in &ssa_loop.batch {
@@ -262,15 +260,8 @@ impl LineReader<'_> {
         if let Some(region) = self.facts.loops.get_mut(id as usize) {
             (region.carried, region.condition_line) = (carried, condition_line);
         }
-        self.loops.push(ReadLoop {
-            source_loop: ssa_loop.clone(),
-            outer_offset: scope.offset,
-            loop_id: id,
-            offset,
-            inputs: inputs.clone(),
-            first_result: scope.offset + k,
-        });
-        let at = self.loops.len() - 1;
+        let known = ReadLoop { loop_id: id, offset, inputs: inputs.clone(), first_result: scope.offset + k };
+        self.loops.insert(scope.line(producer), known);
         for (((arg, input), v), captured) in ssa_loop.args.iter().zip(&ssa_loop.body.inputs).zip(&inputs).zip(captured)
         {
             let own = self.fresh_axes(&input.leaf.dims, &inner);
@@ -286,7 +277,7 @@ impl LineReader<'_> {
                     let own = self.fresh_axes(&input.leaf.dims, &inner);
                     let first = init.at.iter().map(|p| place.in_polynomial(p));
                     let at = first.chain(own.iter().map(Index::value)).collect();
-                    let init = SourceExpr::Read(StmtId(scope.offset + init.var.0), at);
+                    let init = SourceExpr::Read(scope.line(init.var), at);
                     init_indices.extend(own);
                     let (_, next) = ssa_loop.body.outputs.get(*next as usize).ok_or(NoTextReason::InternalError)?;
                     LineKind::Carried(Box::new(CarriedLine { init_indices, init, next: StmtId(offset + next.0) }))
@@ -307,6 +298,7 @@ impl LineReader<'_> {
             );
         }
         self.read_body(&ssa_loop.body, &inner)?;
+        let stmts = &ssa_loop.body.stmts;
         let checks = (0..).zip(&ssa_loop.body.checks).map(|(c, check)| {
             let place = IndexSubstitution { values: Vec::new(), scope: &inner };
             let check = RuntimeCheck {
@@ -315,14 +307,18 @@ impl LineReader<'_> {
                 cond: place.in_predicate(&check.cond),
                 failure: check.failure.clone(),
             };
-            let needed = (0..).zip(&ssa_loop.body.stmts).filter(|(_, s)| s.needs.contains(&c));
-            (check, needed.map(|(k, _)| StmtId(offset + k)).collect())
+            // A result of a call or a loop needs the checks of its producer.
+            let needed = (0..).zip(stmts).filter(|(_, s)| {
+                let producer = s.rhs.producer().and_then(|of| stmts.get(of.0 as usize));
+                s.needs.contains(&c) || producer.is_some_and(|of| of.needs.contains(&c))
+            });
+            (check, needed.map(|(k, _)| inner.line(StmtId(k))).collect())
         });
         let checks = checks.collect();
         if let Some(region) = self.facts.loops.get_mut(id as usize) {
             region.checks = checks;
         }
-        Ok(at)
+        Ok(())
     }
 
     /// Returns fresh indices for the axes of a body line.
@@ -386,53 +382,22 @@ impl LineReader<'_> {
         at: Vec<Poly>,
         within: u32,
     ) -> Result<(StmtId, Vec<Poly>), NoTextReason> {
-        let plain = (StmtId(scope.offset + var.0), at.clone());
-        let Some(Rhs::Loop(ssa_loop, LoopResult::PerIteration(o))) = ssa.stmts.get(var.0 as usize).map(|s| &s.rhs)
+        let plain = (scope.line(var), at.clone());
+        let Some(Rhs::LoopResult(producer, LoopResult::PerIteration(o))) =
+            ssa.stmts.get(var.0 as usize).map(|s| &s.rhs)
         else {
             return Ok(plain);
         };
+        let Some(ssa_loop) = ssa.loop_at(*producer) else { return Ok(plain) };
         let Some((_, v)) = ssa_loop.body.outputs.get(*o as usize) else { return Ok(plain) };
         let count = ssa_loop.batch.len() + 1;
         let carried = matches!(ssa_loop.body.stmts.get(v.0 as usize).map(|s| &s.rhs), Some(Rhs::Input(_)));
-        if carried || at.len() < count || !self.can_recompute(ssa, ssa_loop, *v) {
+        if carried || at.len() < count || !can_recompute(ssa, *producer, *v) {
             return Ok(plain);
         }
         let (place, rest) = at.split_at(count);
-        let offset = self.recompute_iteration(ssa, scope, ssa_loop, place, within)?;
+        let offset = self.recompute_iteration(ssa, scope, (*producer, ssa_loop), place, within)?;
         Ok((StmtId(offset + v.0), rest.to_vec()))
-    }
-
-    /// Returns whether a body statement can be recomputed. It may depend on `LoopArg::Captured`
-    /// inputs, on carried scalars, and on carried arrays whose states are kept anyway.
-    fn can_recompute(&self, ssa: &SsaFunction, ssa_loop: &Arc<SsaLoop>, v: StmtId) -> bool {
-        let kept = |k: u32| {
-            ssa.stmts.iter().any(|s| match &s.rhs {
-                Rhs::Loop(other, LoopResult::PerIteration(o)) if Arc::ptr_eq(other, ssa_loop) || other == ssa_loop => {
-                    ssa_loop
-                        .body
-                        .outputs
-                        .get(*o as usize)
-                        .is_some_and(|(_, v)| Some(*v) == ssa_loop.body.input_statement(k))
-                }
-                _ => false,
-            })
-        };
-        let (mut pending, mut seen) = (vec![v], BTreeSet::new());
-        while let Some(v) = pending.pop() {
-            let Some(stmt) = ssa_loop.body.stmts.get(v.0 as usize) else { return false };
-            if !seen.insert(v) {
-                continue;
-            }
-            if let Rhs::Input(k) = stmt.rhs {
-                let carried = matches!(ssa_loop.args.get(k as usize), Some(LoopArg::Carried { .. }));
-                if carried && !stmt.dims.is_empty() && !kept(k) {
-                    return false;
-                }
-            }
-            stmt.dims.iter().for_each(|n| for_each_poly_read(n, &mut |v| pending.push(v)));
-            stmt.rhs.for_each_operand(&mut |v| pending.push(v));
-        }
-        true
     }
 
     /// Recomputes an iteration of a loop inside the loop `within`. Returns the offset of the
@@ -441,15 +406,11 @@ impl LineReader<'_> {
         &mut self,
         ssa: &SsaFunction,
         scope: &ReadingScope,
-        ssa_loop: &Arc<SsaLoop>,
+        (producer, ssa_loop): (StmtId, &SsaLoop),
         at: &[Poly],
         within: u32,
     ) -> Result<u32, NoTextReason> {
-        let same = |known: &&ReadLoop| {
-            known.outer_offset == scope.offset
-                && (Arc::ptr_eq(&known.source_loop, ssa_loop) || known.source_loop == *ssa_loop)
-        };
-        let known = self.loops.iter().find(same).ok_or(NoTextReason::InternalError)?;
+        let known = self.known_loop(scope, producer)?;
         let (id, sort_key, states) = (known.loop_id, known.first_result, known.inputs.clone());
         let same_iteration = |a: &&Recomputation| a.loop_id == id && a.iteration == at && a.enclosing_loop == within;
         if let Some(known) = self.recomputations.iter().find(same_iteration) {
@@ -470,7 +431,7 @@ impl LineReader<'_> {
         {
             let (var, first) = match captured {
                 Some(captured) => captured,
-                None => (self.state_line(ssa, scope, ssa_loop, *v, sort_key)?, at.to_vec()),
+                None => (self.state_line(ssa, scope, (producer, ssa_loop), *v, sort_key)?, at.to_vec()),
             };
             if input.leaf.scalar == Some(Scalar::I64) && input.leaf.dims.is_empty() {
                 let value = match arg {
@@ -509,18 +470,14 @@ impl LineReader<'_> {
         &mut self,
         ssa: &SsaFunction,
         scope: &ReadingScope,
-        ssa_loop: &Arc<SsaLoop>,
+        (producer, ssa_loop): (StmtId, &SsaLoop),
         v: StmtId,
         sort_key: u32,
     ) -> Result<StmtId, NoTextReason> {
         if let Some(known) = self.iteration_lines.get(&v) {
             return Ok(*known);
         }
-        let same = |known: &&ReadLoop| {
-            known.outer_offset == scope.offset
-                && (Arc::ptr_eq(&known.source_loop, ssa_loop) || known.source_loop == *ssa_loop)
-        };
-        let id = self.loops.iter().find(same).ok_or(NoTextReason::InternalError)?.loop_id;
+        let id = self.known_loop(scope, producer)?.loop_id;
         let line = self.lines.get(v.0 as usize).cloned().ok_or(NoTextReason::InternalError)?;
         let kind = self.loop_result_kind(id, scope, ssa_loop, LoopResultKind::AllIterations(v));
         // Its indices: the batch, the iteration, and the axes of the carried line.
@@ -531,7 +488,7 @@ impl LineReader<'_> {
         }
         let trips = match ssa_loop.fixed_trip_count() {
             Some(n) => IndexSubstitution { values: indices.iter().map(Index::value).collect(), scope }.in_polynomial(n),
-            None => self.while_trip_count(ssa, scope, ssa_loop)?,
+            None => while_trip_count(ssa, scope, (producer, ssa_loop))?,
         };
         indices.push(self.facts.fresh_index(trips));
         for i in &line.indices {
@@ -543,20 +500,6 @@ impl LineReader<'_> {
         Ok(var)
     }
 
-    /// Returns the trip count of a `while` loop as a read of the statement that holds it, because
-    /// only the run computes it.
-    fn while_trip_count(
-        &self,
-        ssa: &SsaFunction,
-        scope: &ReadingScope,
-        ssa_loop: &Arc<SsaLoop>,
-    ) -> Result<Poly, NoTextReason> {
-        let same = |s: &Statement| matches!(&s.rhs, Rhs::Loop(other, LoopResult::TripCount) if Arc::ptr_eq(other, ssa_loop) || other == ssa_loop);
-        let at = ssa.stmts.iter().position(|s| same(s) && s.dims.is_empty()).ok_or(NoTextReason::Loop)?;
-        let var = StmtId(scope.offset + u32::try_from(at).map_err(|_| NoTextReason::TooLarge)?);
-        Ok(Poly::atom(Atom::Read(var.local(), var.name(), Arc::from([]))))
-    }
-
     /// Returns an integer input as a polynomial over the indices.
     fn integer_input(
         &self,
@@ -565,7 +508,7 @@ impl LineReader<'_> {
         a: &TensorAccess,
         place: &IndexSubstitution<'_>,
     ) -> Poly {
-        let var = StmtId(scope.offset + a.var.0);
+        let var = scope.line(a.var);
         let at: Vec<Poly> = a.at.iter().map(|p| place.in_polynomial(p)).collect();
         let line = self.lines.get(var.0 as usize);
         if let Some(SourceExpr::Index(p)) = line.and_then(StatementLine::element) {
@@ -582,6 +525,51 @@ impl LineReader<'_> {
         }
         Poly::atom(Atom::Read(var.local(), var.name(), at.into()))
     }
+}
+
+/// Returns whether a body statement of a loop can be recomputed. It may depend on
+/// `LoopArg::Captured` inputs, on carried scalars, and on carried arrays whose states are kept
+/// anyway.
+fn can_recompute(ssa: &SsaFunction, producer: StmtId, v: StmtId) -> bool {
+    let Some(ssa_loop) = ssa.loop_at(producer) else { return false };
+    let body = &ssa_loop.body;
+    let kept = |k: u32| {
+        ssa.loop_results(producer).any(|(_, result)| match result {
+            LoopResult::PerIteration(o) => {
+                body.outputs.get(o as usize).is_some_and(|(_, v)| Some(*v) == body.input_statement(k))
+            }
+            _ => false,
+        })
+    };
+    let (mut pending, mut seen) = (vec![v], BTreeSet::new());
+    while let Some(v) = pending.pop() {
+        let Some(stmt) = body.stmts.get(v.0 as usize) else { return false };
+        if !seen.insert(v) {
+            continue;
+        }
+        if let Rhs::Input(k) = stmt.rhs {
+            let carried = matches!(ssa_loop.args.get(k as usize), Some(LoopArg::Carried { .. }));
+            if carried && !stmt.dims.is_empty() && !kept(k) {
+                return false;
+            }
+        }
+        stmt.dims.iter().for_each(|n| for_each_poly_read(n, &mut |v| pending.push(v)));
+        stmt.rhs.for_each_operand(&mut |v| pending.push(v));
+    }
+    true
+}
+
+/// Returns the trip count of a `while` loop without a batch as a read of the line that holds it,
+/// because only the run computes it.
+fn while_trip_count(
+    ssa: &SsaFunction,
+    scope: &ReadingScope,
+    (producer, ssa_loop): (StmtId, &SsaLoop),
+) -> Result<Poly, NoTextReason> {
+    let is_count = |(_, result): &(StmtId, LoopResult)| *result == LoopResult::TripCount && ssa_loop.batch.is_empty();
+    let (v, _) = ssa.loop_results(producer).find(is_count).ok_or(NoTextReason::Loop)?;
+    let line = scope.line(v);
+    Ok(Poly::atom(Atom::Read(line.local(), line.name(), Arc::from([]))))
 }
 
 /// Returns the coefficients of the iteration number in the subscripts of captured reads and in the

@@ -225,7 +225,7 @@ impl StatementLine {
 
 /// Reads all statements of a function, with the bodies of its loops.
 pub(super) fn read_lines(ssa: &SsaFunction, fresh: &mut StatementFacts) -> Result<Vec<StatementLine>, NoTextReason> {
-    let (lines, loops, agains, states) = (Vec::new(), Vec::new(), Vec::new(), HashMap::new());
+    let (lines, loops, agains, states) = (Vec::new(), HashMap::new(), Vec::new(), HashMap::new());
     let mut reading = LineReader { lines, facts: fresh, loops, recomputations: agains, iteration_lines: states };
     reading.reserve_lines(ssa.stmts.len());
     lang_base::ensure_sufficient_stack(|| reading.read_body(ssa, &ReadingScope::default()))?;
@@ -236,9 +236,9 @@ pub(super) fn read_lines(ssa: &SsaFunction, fresh: &mut StatementFacts) -> Resul
 pub(super) struct LineReader<'a> {
     pub(super) lines: Vec<StatementLine>,
     pub(super) facts: &'a mut StatementFacts,
-    /// The loops read so far; `recomputations` are the iterations of them that other loops
-    /// recompute.
-    pub(super) loops: Vec<ReadLoop>,
+    /// The loops read so far, by the [`ReadingScope::line`] of the loop's statement.
+    pub(super) loops: HashMap<StmtId, ReadLoop>,
+    /// The iterations of `loops` that other loops recompute.
     pub(super) recomputations: Vec<Recomputation>,
     /// For each line of a loop body, the line that holds its values in all iterations.
     pub(super) iteration_lines: HashMap<StmtId, StmtId>,
@@ -255,17 +255,25 @@ pub(super) struct ReadingScope {
     pub(super) is_recomputation: bool,
 }
 
+impl ReadingScope {
+    /// Returns the line of a statement.
+    pub(super) fn line(&self, v: StmtId) -> StmtId {
+        StmtId(self.offset + v.0)
+    }
+}
+
 impl LineReader<'_> {
-    /// Reads the statements of a function or of a loop body. The inputs of a loop body are skipped,
-    /// because [`super::read_loops`] has set their lines.
+    /// Reads the statements of a function or of a loop body. A call or a loop has no line, only its
+    /// results do. The inputs of a loop body are skipped, because [`super::read_loops`] has set
+    /// their lines.
     pub(super) fn read_body(&mut self, ssa: &SsaFunction, scope: &ReadingScope) -> Result<(), NoTextReason> {
         for (k, stmt) in (0..).zip(&ssa.stmts) {
-            if scope.offset > 0 && matches!(stmt.rhs, Rhs::Input(_)) {
+            if stmt.rhs.is_producer() || scope.offset > 0 && matches!(stmt.rhs, Rhs::Input(_)) {
                 continue;
             }
             check_cancelled();
             let line = read_statement(ssa, stmt, k, scope, self)?;
-            self.store_line(StmtId(scope.offset + k), line);
+            self.store_line(scope.line(StmtId(k)), line);
         }
         Ok(())
     }
@@ -319,8 +327,8 @@ fn read_statement(
     scope: &ReadingScope,
     reading: &mut LineReader<'_>,
 ) -> Result<StatementLine, NoTextReason> {
-    if let Rhs::Loop(of, part) = &stmt.rhs {
-        let is = reading.read_loop_result(ssa, scope, (of, *part), k)?;
+    if let Rhs::LoopResult(producer, result) = &stmt.rhs {
+        let is = reading.read_loop_result(ssa, scope, (*producer, *result), k)?;
         let mut values = Vec::new();
         let mut indices = Vec::new();
         for n in &stmt.dims {
@@ -333,7 +341,7 @@ fn read_statement(
         let is = match &is {
             LineKind::Loop(looped) => match looped.result {
                 LoopResultKind::AllIterations(v) => match reading.iteration_lines.get(&v).copied() {
-                    Some(known) if known != StmtId(scope.offset + k) => {
+                    Some(known) if known != scope.line(StmtId(k)) => {
                         LineKind::Element(SourceExpr::Read(known, indices.iter().map(Index::value).collect()))
                     }
                     _ => is,
@@ -362,10 +370,9 @@ fn read_statement(
         place.values.push(index.value());
         own.push(index);
     }
-    let shown = |v: StmtId| StmtId(scope.offset + v.0);
     let scalar = stmt.scalar.unwrap_or(Scalar::F64);
     let read = |place: &IndexSubstitution, a: &TensorAccess| {
-        SourceExpr::Read(shown(a.var), a.at.iter().map(|p| place.in_polynomial(p)).collect())
+        SourceExpr::Read(scope.line(a.var), a.at.iter().map(|p| place.in_polynomial(p)).collect())
     };
     let is = match &stmt.rhs {
         Rhs::Input(_) => LineKind::Input,
@@ -413,7 +420,7 @@ fn read_statement(
                 indices.push(index);
             }
             let put = r.map(&|p| place.in_polynomial(p), &|p| place.in_predicate(p), &mut |a| TensorAccess {
-                var: shown(a.var),
+                var: scope.line(a.var),
                 at: a.at.iter().map(|p| place.in_polynomial(p)).collect(),
             });
             let body = SourceExpr::Read(put.operand.var, put.operand.at);
@@ -452,8 +459,10 @@ fn read_statement(
             };
             LineKind::Element(SourceExpr::guard(pred, e))
         }
-        Rhs::Call { callee, pred, args, batch, result_index: part, .. } => {
-            let batch: Vec<Index> = own.iter().take(*batch as usize).cloned().collect();
+        Rhs::CallResult(producer, output) => {
+            let call = ssa.stmts.get(producer.0 as usize).ok_or(NoTextReason::InternalError)?;
+            let Rhs::Call { callee, pred, args, .. } = &call.rhs else { return Err(NoTextReason::InternalError) };
+            let batch: Vec<Index> = own.iter().take(call.dims.len()).cloned().collect();
             let pred = place.in_predicate(pred);
             let mut parts = Vec::new();
             for a in args {
@@ -464,9 +473,9 @@ fn read_statement(
                     rest.push(fresh.fresh_index(i.extent.clone()));
                 }
                 let at = first.into_iter().chain(rest.iter().map(Index::value)).collect();
-                parts.push((rest, SourceExpr::Read(shown(a.var), at)));
+                parts.push((rest, SourceExpr::Read(scope.line(a.var), at)));
             }
-            LineKind::Call(LineCall { callee: callee.clone(), pred, args: parts, batch }, *part)
+            LineKind::Call(LineCall { callee: callee.clone(), pred, args: parts, batch }, *output)
         }
         Rhs::Argsort(o) => {
             let (axis, batch) = own.split_last().ok_or(NoTextReason::InternalError)?;
@@ -515,7 +524,7 @@ fn read_statement(
             let element = if scope.enclosing_loop.is_none() { updated.element_after_update(zero) } else { None };
             element.map_or_else(|| LineKind::Update(Box::new(updated)), LineKind::Element)
         }
-        Rhs::Loop(..) => return Err(NoTextReason::Loop),
+        Rhs::Call { .. } | Rhs::Loop(_) | Rhs::LoopResult(..) => return Err(NoTextReason::InternalError),
     };
     let (name, within, order) = (stmt.name.clone(), scope.enclosing_loop, scope.offset + k);
     Ok(StatementLine { indices: own, scalar: stmt.scalar, kind: is, name, enclosing_loop: within, sort_key: order })
@@ -575,7 +584,7 @@ impl IndexSubstitution<'_> {
                 None => self.scope.locals.get(l).cloned(),
             },
             Atom::Read(x, _, at) if self.scope.offset > 0 => {
-                let v = StmtId(self.scope.offset + StmtId::from_local(*x)?.0);
+                let v = self.scope.line(StmtId::from_local(*x)?);
                 Some(Poly::atom(Atom::Read(v.local(), v.name(), at.iter().map(|p| self.in_polynomial(p)).collect())))
             }
             _ => None,
@@ -588,7 +597,7 @@ impl IndexSubstitution<'_> {
             return p;
         }
         p.replace_opaque(&|x| {
-            let v = StmtId(self.scope.offset + StmtId::from_local(x.source)?.0);
+            let v = self.scope.line(StmtId::from_local(x.source)?);
             let (local, name, at) = (v.local(), v.name(), x.indices.into());
             Some(if x.is_array { Pred::Element(local, name, at, true) } else { Pred::Member(local, name, at, true) })
         })

@@ -47,7 +47,7 @@ fn render_clif(jit: &Jit, cases: &[ScheduledCase], path: &str) -> String {
             text += &match step {
                 Step::Statement(var) => {
                     let of = case.prepared.ssa.stmts.get(var.0 as usize).map(|stmt| &stmt.rhs);
-                    format!("; {path}{} is {}\n", var.name(), statement_run_phrase(of))
+                    format!("; {path}{} {}\n", var.name(), statement_run_phrase(of))
                 }
                 Step::Checks(_) => continue,
                 Step::Kernel(kernel, _) => {
@@ -59,18 +59,21 @@ fn render_clif(jit: &Jit, cases: &[ScheduledCase], path: &str) -> String {
                 }
             };
         }
-        for (number, (_, body)) in (0..).zip(&case.loops) {
-            text += &render_clif(jit, body, &format!("{path}L{number}: "));
+        for (var, body) in &case.loops {
+            text += &render_clif(jit, body, &format!("{path}{}: ", var.name()));
         }
     }
     text
 }
 
 /// Describes how a statement outside every kernel runs.
-fn statement_run_phrase(rhs: Option<&Rhs>) -> &'static str {
+fn statement_run_phrase(rhs: Option<&Rhs>) -> String {
     match rhs {
-        Some(Rhs::Loop(..)) => "part of a loop, whose steps follow",
-        _ => "run as a single statement",
+        Some(Rhs::Loop(_)) => "is a loop, whose steps follow".to_owned(),
+        Some(Rhs::LoopResult(producer, _) | Rhs::CallResult(producer, _)) => {
+            format!("is a result of {}", producer.name())
+        }
+        _ => "is run as a single statement".to_owned(),
     }
 }
 

@@ -71,7 +71,7 @@ pub fn ssa_calls(ssa: &SsaFunction, found: &mut Vec<Arc<FunctionKey>>) {
     for stmt in &ssa.stmts {
         match &stmt.rhs {
             Rhs::Call { callee, .. } => found.push(callee.clone()),
-            Rhs::Loop(of, _) => ssa_calls(&of.body, found),
+            Rhs::Loop(of) => ssa_calls(&of.body, found),
             _ => {}
         }
     }

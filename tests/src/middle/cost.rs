@@ -41,7 +41,7 @@ pub fn factor(middle: &dyn FormProvider, ssa: &SsaFunction) -> u64 {
                 seen.push(callee.clone());
                 middle.ssa(callee).map_or(0, |called| of(middle, &called, seen))
             }
-            Rhs::Loop(looped, _) => of(middle, &looped.body, seen),
+            Rhs::Loop(looped) => of(middle, &looped.body, seen),
             _ => 0,
         });
         each.max().unwrap_or(0)

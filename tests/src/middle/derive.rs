@@ -133,7 +133,7 @@ impl LawChecker<'_> {
         };
         let cotangents: Vec<IrTensor> = back.0.iter().skip(stages.ssa.outputs.len()).map(|t| (**t).clone()).collect();
         // A loop cannot skip the cotangents that it carries if data mask them.
-        let sees = finite && !self.has(stages, &|rhs| matches!(rhs, Rhs::Loop(..)));
+        let sees = finite && !self.has(stages, &|rhs| matches!(rhs, Rhs::Loop(_)));
         self.products(&seeds, &numbers, &cotangents, &along, sees).map_err(|b| BrokenLaw {
             how: format!("{} of {back:?} for {seeds:?}\n{}{adjoint_of}", b.how, stages.ssa),
             ..b
@@ -180,7 +180,7 @@ impl LawChecker<'_> {
         if self.has(stages, &|rhs| matches!(rhs, Rhs::Reduce(r) if r.reducer == Reducer::Prod)) {
             return FUEL;
         }
-        if !self.has(stages, &|rhs| matches!(rhs, Rhs::Loop(..))) {
+        if !self.has(stages, &|rhs| matches!(rhs, Rhs::Loop(_))) {
             return 0;
         }
         let world = EvaluatorFunctions(self.middle);
@@ -332,7 +332,7 @@ fn has(
 ) -> bool {
     ssa.stmts.iter().any(|stmt| match &stmt.rhs {
         rhs if what(rhs) => true,
-        Rhs::Loop(of, _) => has(middle, &of.body, what, seen),
+        Rhs::Loop(of) => has(middle, &of.body, what, seen),
         Rhs::Call { callee, .. } if !seen.contains(callee) => {
             seen.push(callee.clone());
             middle.ssa(callee).is_some_and(|called| has(middle, &called, what, seen))

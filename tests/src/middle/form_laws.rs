@@ -604,7 +604,7 @@ pub fn has_distinct_statements(ssa: &SsaFunction) -> bool {
     let key = |s: &Statement| (s.dims.clone(), s.scalar, s.rhs.clone(), s.needs.clone());
     let mut seen = HashSet::new();
     ssa.stmts.iter().all(|stmt| {
-        let body = if let Rhs::Loop(of, _) = &stmt.rhs { has_distinct_statements(&of.body) } else { true };
+        let body = if let Rhs::Loop(of) = &stmt.rhs { has_distinct_statements(&of.body) } else { true };
         body && seen.insert(key(stmt))
     })
 }

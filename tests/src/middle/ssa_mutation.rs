@@ -91,7 +91,7 @@ impl Mutation {
     pub fn apply(self, ssa: &SsaFunction, position: usize, random: &mut Random) -> Option<SsaFunction> {
         let mut changed = ssa.clone();
         // Half of the mutations of a loop change its body.
-        if let Some(Statement { rhs: Rhs::Loop(of, _), .. }) = changed.stmts.get_mut(position)
+        if let Some(Statement { rhs: Rhs::Loop(of), .. }) = changed.stmts.get_mut(position)
             && random.once_in(2)
         {
             let of = Arc::make_mut(of);
@@ -179,7 +179,7 @@ impl Mutation {
             Self::OperandDropped => match &mut stmt.rhs {
                 Rhs::Map { args, .. } | Rhs::Call { args, .. } => drop(args.pop()?),
                 Rhs::Contract { factors, .. } if factors.len() == 1 => drop(factors.pop()?),
-                Rhs::Loop(of, _) => {
+                Rhs::Loop(of) => {
                     let of = Arc::make_mut(of);
                     of.args.pop()?;
                 }
@@ -197,19 +197,19 @@ impl Mutation {
                 *k = *random.pick(&all)?;
             }
             Self::OtherResult => {
-                let Rhs::Call { result_index, .. } = &mut stmt.rhs else { return None };
-                *result_index += 100;
+                let Rhs::CallResult(_, output) = &mut stmt.rhs else { return None };
+                *output += 100;
             }
             Self::SizeDropped => match &mut stmt.rhs {
                 Rhs::Call { sizes, .. } => drop(sizes.pop()?),
-                Rhs::Loop(of, _) => {
+                Rhs::Loop(of) => {
                     let of: &mut SsaLoop = Arc::make_mut(of);
                     of.sizes.pop()?;
                 }
                 _ => return None,
             },
             Self::OtherCarry => {
-                let Rhs::Loop(of, _) = &mut stmt.rhs else { return None };
+                let Rhs::Loop(of) = &mut stmt.rhs else { return None };
                 let of = Arc::make_mut(of);
                 let outputs = &of.body.outputs;
                 let mut done = None;
@@ -224,7 +224,7 @@ impl Mutation {
                 done?;
             }
             Self::OtherLoopResult => {
-                let Rhs::Loop(_, part) = &mut stmt.rhs else { return None };
+                let Rhs::LoopResult(_, part) = &mut stmt.rhs else { return None };
                 *part = match *part {
                     LoopResult::Final(k) => LoopResult::Checkpoint(k),
                     LoopResult::TripCount => LoopResult::Final(0),
@@ -271,7 +271,7 @@ fn change_indices(
     change: &mut dyn FnMut(&mut Vec<Poly>, StmtId),
 ) -> Option<()> {
     // Captured values of a loop may be read out of bounds, where the body does not use them.
-    if matches!(stmt.rhs, Rhs::Loop(..)) {
+    if matches!(stmt.rhs, Rhs::Loop(_)) {
         return None;
     }
     let mut done = None;

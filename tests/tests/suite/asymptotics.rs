@@ -460,10 +460,10 @@ fn chains_of_definitions() {
     check(
         &out,
         expect![[r#"
-        10: 625 statements in 9 definitions
-        20: 977 statements in 15 definitions
-        40: 1735 statements in 29 definitions
-        60: 2457 statements in 41 definitions
-    "#]],
+            10: 701 statements in 9 definitions
+            20: 1129 statements in 15 definitions
+            40: 2051 statements in 29 definitions
+            60: 2929 statements in 41 definitions
+        "#]],
     );
 }

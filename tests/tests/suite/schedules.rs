@@ -115,102 +115,102 @@ def chosen(y: [n]f64, k: [m]i64, v: [m]f64) -> [n]f64 = fold y = y for j < m: if
     );
     expect![[r#"
         added:
-        kernel reads X1[m], X2[m]; writes X5[n]
+        kernel reads X1[m], X2[m]; writes X6[n]
           after checks 0
-          X5[_] = 0.0
-          for i < m, in chunks, X5 reduced:  -- m times
-            X4[i] = X2[i]
+          X6[_] = 0.0
+          for i < m, in chunks, X6 reduced:  -- m times
+            X5[i] = X2[i]
             at j = X1[i] if < n:
-              X5[j] += X4[i]
-        kernel reads X0[n], X5[n]; writes X3[n]
+              X6[j] += X5[i]
+        kernel reads X0[n], X6[n]; writes X4[n]
           for i < n, in chunks:  -- n times
-            X3[i] = X0[i] + X5[i]
+            X4[i] = X0[i] + X6[i]
 
         added, adjoint:
-        kernel reads X1[m], X2[m], X4[n]; writes X6[m], X9[n]
+        kernel reads X1[m], X2[m], X5[n]; writes X8[m], X11[n]
           after checks 1, 0
-          X9[_] = 0.0
-          for i < m, in chunks, X9 reduced:  -- m times
-            X8[i] = X2[i]
+          X11[_] = 0.0
+          for i < m, in chunks, X11 reduced:  -- m times
+            X10[i] = X2[i]
             at j = X1[i] if < n:
-              X9[j] += X8[i]
-            X10[i] = X4[X1[m - i - 1]]
-            X6[i] = X10[i]
-        kernel reads X0[n], X4[n], X9[n]; writes X3[n], X5[n]
+              X11[j] += X10[i]
+            X12[i] = X5[X1[m - i - 1]]
+            X8[i] = X12[i]
+        kernel reads X0[n], X5[n], X11[n]; writes X4[n], X7[n]
           for i < n, in chunks:  -- n times
-            X3[i] = X0[i] + X9[i]
-            X5[i] = X4[i]
-        kernel reads X6[m]; writes X7[m]
+            X4[i] = X0[i] + X11[i]
+            X7[i] = X5[i]
+        kernel reads X8[m]; writes X9[m]
           for i < m, in chunks:  -- m times
-            X7[i] = X6[m - i - 1]
+            X9[i] = X8[m - i - 1]
 
         rows:
-        kernel reads X1[m], X2[m, d]; writes X5[n, d]
+        kernel reads X1[m], X2[m, d]; writes X6[n, d]
           after checks 0
-          X5[_, _] = 0.0
-          for i < m, in chunks, X5 reduced:  -- m times
+          X6[_, _] = 0.0
+          for i < m, in chunks, X6 reduced:  -- m times
             for j < d:  -- d * m times
-              X4[i, j] = X2[i, j]
+              X5[i, j] = X2[i, j]
               at k = X1[i] if < n:
-                X5[k, j] += X4[i, j]
-        kernel reads X0[n, d], X5[n, d]; writes X3[n, d]
+                X6[k, j] += X5[i, j]
+        kernel reads X0[n, d], X6[n, d]; writes X4[n, d]
           for i < n, in chunks:  -- n times
             for j < d:  -- n * d times
-              X3[i, j] = X0[i, j] + X5[i, j]
+              X4[i, j] = X0[i, j] + X6[i, j]
 
         total:
         X3 is 0.0
-        kernel reads X1[m], X2[m]; writes X5, X10[n]
+        kernel reads X1[m], X2[m]; writes X6, X11[n]
           after checks 0
-          X6 = X3
-          X10[_] = 0.0
+          X7 = X3
+          X11[_] = 0.0
           for i < m, in order:  -- m times
-            X7[i] = X6
-            X8[i] = X7[i]
-            X9[i] = X7[i] + X2[i]
-            X6 = X9[i]
+            X8[i] = X7
+            X9[i] = X8[i]
+            X10[i] = X8[i] + X2[i]
+            X7 = X10[i]
             at j = X1[i] if < n:
-              X10[j] += X8[i]
-          X5 = X6
-        kernel reads X0[n], X10[n]; writes X4[n]
+              X11[j] += X9[i]
+          X6 = X7
+        kernel reads X0[n], X11[n]; writes X5[n]
           for i < n, in chunks:  -- n times
-            X4[i] = X0[i] + X10[i]
+            X5[i] = X0[i] + X11[i]
 
         chosen, adjoint:
-        X9 is true
-        X11 is 0.0
-        X12 is true
-        X16 is zero
-        X9 = true
-        kernel reads X0[n], X1[m], X2[m]; writes X3[n], X5[m], X10
+        X11 is true
+        X13 is 0.0
+        X14 is true
+        X18 is zero
+        X11 = true
+        kernel reads X0[n], X1[m], X2[m]; writes X4[n], X6[m], X12
           for i < n, in chunks:  -- n times
-            X3[i] = X0[i]
-          X10 = X9
+            X4[i] = X0[i]
+          X12 = X11
           for i < m, in order:  -- m times
-            X13 = >(X2[i], X11)
-            X14 = [X13] * X2[i]
-            X5[i] = X13
-            if X13:
+            X15 = >(X2[i], X13)
+            X16 = [X15] * X2[i]
+            X6[i] = X15
+            if X15:
               at j = X1[i] if < n:
-                X3[j] = X14
-            X15 = false
-            if (X1[i] < n && 0 <= X1[i] || !X13) && X10:
-              X15 = X12
-            X10 = X15
+                X4[j] = X16
+            X17 = false
+            if (X1[i] < n && 0 <= X1[i] || !X15) && X12:
+              X17 = X14
+            X12 = X17
         checks 0
-        kernel reads X1[m], X4[n], X5[m]; writes X6[n], X7[m]
+        kernel reads X1[m], X5[n], X6[m]; writes X8[n], X9[m]
           after checks 1
           for i < n, in chunks:  -- n times
-            X6[i] = X4[i]
+            X8[i] = X5[i]
           for i < m, in order:  -- m times
-            X17 = [X5[m - i - 1]] * X6[X1[m - i - 1]]
-            X7[i] = X17
-            if X5[m - i - 1]:
+            X19 = [X6[m - i - 1]] * X8[X1[m - i - 1]]
+            X9[i] = X19
+            if X6[m - i - 1]:
               at j = X1[m - i - 1] if < n:
-                X6[j] = X16
-        kernel reads X7[m]; writes X8[m]
+                X8[j] = X18
+        kernel reads X9[m]; writes X10[m]
           for i < m, in chunks:  -- m times
-            X8[i] = X7[m - i - 1]
+            X10[i] = X9[m - i - 1]
 
     "#]]
     .assert_eq(&text);
@@ -236,11 +236,11 @@ def both(at: [n]i64) -> (i64, i64) = (fold k = 0 for t < n: at[k], fold k = 0 fo
         X1 is 1.0
         X4 is 1e-9
         X7 is true
-        X15 is 0.5
-        X22 is 1e-9
-        X25 is 1000000000.0
-        X27 is true
-        kernel reads X0[n]; writes X10[n]
+        X16 is 0.5
+        X23 is 1e-9
+        X26 is 1000000000.0
+        X28 is true
+        kernel reads X0[n]; writes X11[n]
           for i < n, in chunks:  -- n times
             X2[i] = X1 - X0[i]
             X3[i] = abs(X2[i])
@@ -248,30 +248,30 @@ def both(at: [n]i64) -> (i64, i64) = (fold k = 0 for t < n: at[k], fold k = 0 fo
             X6[i] = >(X3[i], X5[i])
             X8[i] = [X6[i]] * X7
             X9[i] = [X6[i] && X8[i]] * X7
-            X23[i] = X0[i] * X22
-            X11[i] = X9[i]
-            X12[i] = X1
-            for j while X11[i]:
-              X14[i, j] = X12[i]
-              X16[i, j] = /(X0[i], X14[i, j])
-              X17[i, j] = X14[i, j] + X16[i, j]
-              X18[i, j] = X15 * X17[i, j]
-              X19[i, j] = X18[i, j] * X18[i, j]
-              X20[i, j] = X19[i, j] - X0[i]
-              X21[i, j] = abs(X20[i, j])
-              X24[i, j] = >(X21[i, j], X23[i])
-              X26[i, j] = [X24[i, j]] * <(X18[i, j], X25)
-              X28[i, j] = [X24[i, j] && X26[i, j]] * X27
-              X11[i] = X28[i, j]
-              X12[i] = X18[i, j]
-            X10[i] = X12[i]
+            X24[i] = X0[i] * X23
+            X12[i] = X9[i]
+            X13[i] = X1
+            for j while X12[i]:
+              X15[i, j] = X13[i]
+              X17[i, j] = /(X0[i], X15[i, j])
+              X18[i, j] = X15[i, j] + X17[i, j]
+              X19[i, j] = X16 * X18[i, j]
+              X20[i, j] = X19[i, j] * X19[i, j]
+              X21[i, j] = X20[i, j] - X0[i]
+              X22[i, j] = abs(X21[i, j])
+              X25[i, j] = >(X22[i, j], X24[i])
+              X27[i, j] = [X25[i, j]] * <(X19[i, j], X26)
+              X29[i, j] = [X25[i, j] && X27[i, j]] * X28
+              X12[i] = X29[i, j]
+              X13[i] = X19[i, j]
+            X11[i] = X13[i]
 
         roots, adjoint:
         X1 is 1.0
         X4 is 1e-9
         X7 is true
-        X12 is zero
-        X14 is index X13[i0]
+        X13 is zero
+        X15 is index X14[i0]
         X1 = 1.0
         kernel reads X0[n]; writes X9[n]
           for i < n, in chunks:  -- n times
@@ -281,7 +281,7 @@ def both(at: [n]i64) -> (i64, i64) = (fold k = 0 for t < n: at[k], fold k = 0 fo
             X6[i] = >(X3[i], X5[i])
             X8[i] = [X6[i]] * X7
             X9[i] = [X6[i] && X8[i]] * X7
-        L0 = for j0 < n: loop j1 while Y1 {
+        X10 = for j0 < n: loop j1 while Y1 {
           Y0 = given a = X0[j0]
           Y1 = carried carry_0 = X9[j0] then Y16
           Y2 = carried x = X1 then Y6
@@ -301,18 +301,18 @@ def both(at: [n]i64) -> (i64, i64) = (fold k = 0 for t < n: at[k], fold k = 0 fo
             Y14 = [Y12] * <(Y6, Y13)
             Y16 = [Y12 && Y14] * Y15
         }
-        X10[i0 < n] = L0.last Y2
-        X12 = zero
-        X13[i0 < n] = L0.trips
-        X14[i0 < n] = index X13[i0]
-        X15 = max i0 < n: X14[i0]
-        X16[i0 < n, i1 < X15] = L0.every Y2
-        X17[i0 < n, i1 < X15] = L0.every Y4
-        L1 = for j0 < n: loop j1 < X13[j0] {  -- n * X13[j0] times
-          Y0 = given kept = X16[j0, X13[j0] - j1 - 1]
-          Y1 = given kept = X17[j0, X13[j0] - j1 - 1]
-          Y3 = carried x_adj = X11[j0] then Y9
-          Y4 = carried a_adj = X12 then Y10
+        X11[i0 < n] = X10.last Y2
+        X13 = zero
+        X14[i0 < n] = X10.trips
+        X15[i0 < n] = index X14[i0]
+        X16 = max i0 < n: X15[i0]
+        X17[i0 < n, i1 < X16] = X10.every Y2
+        X18[i0 < n, i1 < X16] = X10.every Y4
+        X19 = for j0 < n: loop j1 < X14[j0] {  -- n * X14[j0] times
+          Y0 = given kept = X17[j0, X14[j0] - j1 - 1]
+          Y1 = given kept = X18[j0, X14[j0] - j1 - 1]
+          Y3 = carried x_adj = X12[j0] then Y9
+          Y4 = carried a_adj = X13 then Y10
           Y2 is 0.5
           kernel reads Y0, Y1, Y3, Y4; writes Y9, Y10
             Y5 = Y2 * Y3
@@ -322,114 +322,114 @@ def both(at: [n]i64) -> (i64, i64) = (fold k = 0 for t < n: at[k], fold k = 0 fo
             Y9 = Y5 + Y8
             Y10 = Y4 + Y6
         }
-        X18[i0 < n] = L1.last Y4
+        X20[i0 < n] = X19.last Y4
 
         rows:
         X1 is 2
         X4 is 1.0
-        X11 is 0.5
-        X13 is 2
-        X16 is 1.0
-        kernel reads X0[n, m]; writes X6[n, m]; temporaries X8[m]
-          for i < n, in chunks, X8 private to each thread:  -- n times
+        X12 is 0.5
+        X14 is 2
+        X17 is 1.0
+        kernel reads X0[n, m]; writes X7[n, m]; temporaries X9[m]
+          for i < n, in chunks, X9 private to each thread:  -- n times
             X3[i] = 0.0
             for j < m:  -- n * m times
               X2[i, j] = ^(X0[i, j], X1)
               X3[i] += X2[i, j]
             X5[i] = >(X3[i], X4)
-            X7[i] = X5[i]
+            X8[i] = X5[i]
             for j < m:  -- n * m times
-              X8[i, j] = X0[i, j]
-            for j while X7[i]:
-              X15[i, j] = 0.0
+              X9[i, j] = X0[i, j]
+            for j while X8[i]:
+              X16[i, j] = 0.0
               for k < m:  -- m times per iteration
-                X12[i, j, k] = X8[i, k] * X11
-                X14[i, j, k] = ^(X12[i, j, k], X13)
-                X15[i, j] += X14[i, j, k]
-                X8[i, k] = X12[i, j, k]
-              X17[i, j] = >(X15[i, j], X16)
-              X7[i] = X17[i, j]
+                X13[i, j, k] = X9[i, k] * X12
+                X15[i, j, k] = ^(X13[i, j, k], X14)
+                X16[i, j] += X15[i, j, k]
+                X9[i, k] = X13[i, j, k]
+              X18[i, j] = >(X16[i, j], X17)
+              X8[i] = X18[i, j]
             for j < m:  -- n * m times
-              X6[i, j] = X8[i, j]
+              X7[i, j] = X9[i, j]
 
         walk:
         X1 is 0
         X3 is 0.0
         X5 is true
-        X8 is true
-        X16 is index X14[i0] + 1
-        X17 is 0.0
-        X19 is true
-        X21 is true
+        X9 is true
+        X17 is index X15[i0] + 1
+        X18 is 0.0
+        X20 is true
+        X22 is true
         X1 = 0
         kernel writes X2
           if X1 < n:
             X2 = X1
-        kernel reads X0[n], X2; writes X9, X11
+        kernel reads X0[n], X2; writes X10, X12
           after checks 0
           X4 = [X1 < n] * >(X0[X2], X3)
           X6 = [X1 < n && X4] * X5
-          X10 = X6
-          X11 = X1
-          X12 = X8
-          for i while X10:
-            X14[i] = X11
+          X11 = X6
+          X12 = X1
+          X13 = X9
+          for i while X11:
             X15[i] = X12
-            X18[i] = [X16[i] < n] * >(X0[X14[i] + 1], X17)
-            X20[i] = [X16[i] < n && X18[i]] * X19
-            X22[i] = [(X14[i] + 1 < n && 0 <= X14[i] + 1 || n <= X16[i]) && X15[i]] * X21
-            X23[i] = [X22[i]] * X20[i]
-            X10 = X23[i]
-            X11 = X16[i]
-            X12 = X22[i]
-          X9 = X12
-        kernel reads X11; writes X7
+            X16[i] = X13
+            X19[i] = [X17[i] < n] * >(X0[X15[i] + 1], X18)
+            X21[i] = [X17[i] < n && X19[i]] * X20
+            X23[i] = [(X15[i] + 1 < n && 0 <= X15[i] + 1 || n <= X17[i]) && X16[i]] * X22
+            X24[i] = [X23[i]] * X21[i]
+            X11 = X24[i]
+            X12 = X17[i]
+            X13 = X23[i]
+          X10 = X13
+        kernel reads X12; writes X8
           after checks 1
-          X7 = X11
+          X8 = X12
 
         both:
         X1 is 0
-        X4 is true
-        X11 is true
+        X6 is true
+        X13 is true
         X1 = 0
-        kernel reads X0[n]; writes X5, X6
-          X6 = X1
-          X7 = X4
+        kernel reads X0[n]; writes X7, X8
+          X8 = X1
+          X9 = X6
           for i < n, in order:  -- n times
-            X8[i] = X6
-            X9[i] = X7
-            X10[i] = X0[X8[i]]
-            X12[i] = [X8[i] < n && 0 <= X8[i] && X9[i]] * X11
-            X6 = X10[i]
-            X7 = X12[i]
-          X5 = X7
-        kernel reads X6; writes X2
+            X10[i] = X8
+            X11[i] = X9
+            X12[i] = X0[X10[i]]
+            X14[i] = [X10[i] < n && 0 <= X10[i] && X11[i]] * X13
+            X8 = X12[i]
+            X9 = X14[i]
+          X7 = X9
+        kernel reads X8; writes X3
           after checks 0
-          X2 = X6
-        L0 = loop j0 < n with n {  -- n times
+          X3 = X8
+        X4 = loop j0 < n with n {  -- n times
           Y0 = given at = X0
-          Y1 = carried k = X1 then Y3
-          Y4 is true
-          Y11 is true
-          kernel reads Y0[n], Y1; writes Y5, Y6
-            Y6 = Y1
-            Y7 = Y4
+          Y1 = carried k = X1 then Y4
+          Y5 is true
+          Y12 is true
+          kernel reads Y0[n], Y1; writes Y6, Y7
+            Y7 = Y1
+            Y8 = Y5
             for i < n, in order:  -- n times
-              Y8[i] = Y6
               Y9[i] = Y7
-              Y10[i] = Y0[Y8[i]]
-              Y12[i] = [Y8[i] < n && 0 <= Y8[i] && Y9[i]] * Y11
-              Y6 = Y10[i]
-              Y7 = Y12[i]
-            Y5 = Y7
-          kernel reads Y6; writes Y2
+              Y10[i] = Y8
+              Y11[i] = Y0[Y9[i]]
+              Y13[i] = [Y9[i] < n && 0 <= Y9[i] && Y10[i]] * Y12
+              Y7 = Y11[i]
+              Y8 = Y13[i]
+            Y6 = Y8
+          kernel reads Y7; writes Y3
             after checks 1
-            Y2 = Y6
-          kernel reads Y0[n], Y2; writes Y3
+            Y3 = Y7
+          kernel reads Y0[n], Y3; writes Y4
             after checks 0
-            Y3 = Y0[Y2]
+            Y4 = Y0[Y3]
         }
-        X3 = L0.last Y1
+        X5 = X4.last Y1
 
     "#]]
     .assert_eq(&text);

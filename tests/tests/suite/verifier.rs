@@ -126,14 +126,14 @@ fn loops_agree_with_their_bodies() {
         "ssa f[n](x: [n]f64) -> f64 =
   X0[i0 < n]: f64 = input x
   X1: f64 = 0.0
-  L0 = loop j0 < n {
+  X2 = loop j0 < n {
     Y0: f64 = given X0[j0]
     Y1: f64 = carried X1 then Y3
     Y2[i0 < 2]: f64 = Y0
     Y3: f64 = Y1 + Y2[2]
   }
-  X2: f64 = L0.last Y1
-  out X2
+  X3: f64 = X2.last Y1
+  out X3
 ",
         expect![[r#"
             unproven: X3 (in a loop body at depth 1): Bounds: the index 2 may be outside of [2] if true

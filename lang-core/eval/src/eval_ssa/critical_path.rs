@@ -6,8 +6,6 @@
 //! one iteration to the next. So the result is no less than the longest chain of operations on
 //! scalars.
 
-use std::collections::HashMap;
-
 use super::{IrTensor, SsaFrame, SsaResult};
 use lang_ir::region::LoopResult;
 use lang_ir::ssa::{Rhs, Statement, StmtId, TensorAccess, for_each_poly_read, for_each_pred_read};
@@ -21,10 +19,8 @@ pub(super) struct CriticalPaths {
     lengths: Vec<u64>,
     /// The longest chain of operations within one element of the current statement.
     element_length: u64,
-    /// The chain to the part of a call or loop that the current statement reads.
+    /// The chain to the result of a call or loop that the current statement reads.
     result_length: Option<u64>,
-    /// The chains to the parts of calls.
-    calls: HashMap<String, Vec<u64>>,
     /// Bytes that the loops of this function keep for others.
     stored_bytes: u64,
     /// The most that any nested function keeps.
@@ -42,15 +38,9 @@ impl CriticalPaths {
         self.element_length += operations;
     }
 
-    /// Records the chain to the part of a call or loop that the statement reads.
+    /// Records the chain to the result of a call or loop that the statement reads.
     pub(super) fn record_result(&mut self, to: u64) {
         self.result_length = Some(to);
-    }
-
-    /// Records that the statement reads this part of a call.
-    pub(super) fn record_call_result(&mut self, call: &str, part: u32) {
-        let to = self.calls.get(call).and_then(|parts| parts.get(part as usize));
-        self.result_length = Some(to.copied().unwrap_or_default());
     }
 
     fn length_to(&self, v: StmtId) -> u64 {
@@ -88,16 +78,9 @@ impl SsaFrame<'_, '_> {
         Ok((result, outputs))
     }
 
-    /// Adds one of the calls of a statement; the longest chain to each part counts.
-    pub(super) fn record_call(&mut self, call: &str, parts: &[u64]) {
-        let all = self.chains.calls.entry(call.to_owned()).or_default();
-        all.resize(parts.len().max(all.len()), 0);
-        all.iter_mut().zip(parts).for_each(|(all, one)| *all = (*all).max(*one));
-    }
-
-    /// Records the chain to an evaluated statement. `inputs` are the chains to the inputs of the
-    /// function.
-    pub(super) fn record_statement(&mut self, stmt: &Statement, value: &IrTensor, inputs: &[u64]) {
+    /// Records the chain to the current statement, which has been evaluated. `inputs` are the chains
+    /// to the inputs of the function.
+    pub(super) fn record_statement(&mut self, stmt: &Statement, value: Option<&IrTensor>, inputs: &[u64]) {
         let (own, end) = (std::mem::take(&mut self.chains.element_length), self.chains.result_length.take());
         let to = match (&stmt.rhs, end) {
             (Rhs::Input(k), _) => inputs.get(*k as usize).copied().unwrap_or_default(),
@@ -110,8 +93,9 @@ impl SsaFrame<'_, '_> {
                 most + own
             }
         };
-        if let Rhs::Loop(_, LoopResult::PerIteration(_) | LoopResult::Checkpoint(_)) = &stmt.rhs
-            && self.is_read_by_loop(StmtId(u32::try_from(self.chains.lengths.len()).unwrap_or(u32::MAX)))
+        if let Rhs::LoopResult(_, LoopResult::PerIteration(_) | LoopResult::Checkpoint(_)) = &stmt.rhs
+            && self.is_read_by_loop(self.current)
+            && let Some(value) = value
         {
             self.chains.stored_bytes += value.items.len() as u64 * element_bytes(stmt.scalar);
         }
@@ -121,7 +105,7 @@ impl SsaFrame<'_, '_> {
 
     fn is_read_by_loop(&self, v: StmtId) -> bool {
         let reads = |stmt: &Statement| match &stmt.rhs {
-            Rhs::Loop(of, _) => of.args.iter().any(|a| a.access().var == v),
+            Rhs::Loop(of) => of.args.iter().any(|a| a.access().var == v),
             _ => false,
         };
         self.ssa.stmts.iter().any(reads)

@@ -1,117 +1,56 @@
-//! **Loops** in the evaluator of Tensor SSA ([`super`]), which tests use as an oracle. A statement
-//! `Rhs::Loop` reads one part of a loop's result. The first such statement runs the loop once for
-//! each tuple of its batch, and keeps the parts that statements read.
+//! **Loops** in the evaluator of Tensor SSA ([`super`]), which tests use as an oracle: runs the loop
+//! once for each tuple of its batch.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::{IrTensor, SsaFrame, SsaResult, copy_subtensor};
+use super::results::ProducedResult;
+use super::{IrTensor, SsaFrame, SsaResult};
 use crate::eval_core::EvalError;
 use crate::index_eval;
 use lang_ir::core::CheckpointSpacing;
 use lang_ir::eval_nest::EvalNest;
 use lang_ir::region::{LoopResult, LoopTripCount, SsaLoop};
-use lang_ir::ssa::{Rhs, TensorAccess};
+use lang_ir::ssa::{Statement, StmtId, TensorAccess};
 use lang_ir::value::IrValue;
 use lang_syntax::ops::Scalar;
-
-/// The finished runs of a loop, one for each tuple of its batch.
-pub(super) struct LoopRuns {
-    ssa_loop: Arc<SsaLoop>,
-    runs: Vec<SingleRun>,
-}
 
 /// One run of a loop.
 struct SingleRun {
     /// The tuple of the batch.
     batch_tuple: Vec<i64>,
-    final_values: HashMap<u32, Arc<IrTensor>>,
-    outputs: HashMap<u32, Vec<Arc<IrTensor>>>,
-    checkpoints: HashMap<u32, Vec<Arc<IrTensor>>>,
-    trips: i64,
-    /// The lengths of the longest chains of dependent operations to the parts of its result.
+    /// The results that statements name. One with an index for the iteration has several tensors.
+    results: HashMap<LoopResult, Vec<Arc<IrTensor>>>,
+    /// The lengths of the longest chains of dependent operations to the results.
     chains: HashMap<LoopResult, u64>,
 }
 
 impl SsaFrame<'_, '_> {
-    /// Evaluates a part of a loop. All parts share the same run.
-    pub(super) fn eval_loop_result(
-        &mut self,
-        of: &Arc<SsaLoop>,
-        part: LoopResult,
-        mut out: IrTensor,
-    ) -> SsaResult<Arc<IrTensor>> {
-        let known = self.loop_runs.iter().position(|ran| Arc::ptr_eq(&ran.ssa_loop, of) || ran.ssa_loop == *of);
-        let at = match known {
-            Some(at) => at,
-            None => {
-                let ran = self.run_loop(of)?;
-                self.loop_runs.push(ran);
-                self.loop_runs.len() - 1
-            }
-        };
-        let Some(ran) = self.loop_runs.get(at) else { return Err(EvalError::IllFormed("a loop")) };
-        self.chains
-            .record_result(ran.runs.iter().filter_map(|one| one.chains.get(&part)).copied().max().unwrap_or_default());
-        let batch = of.batch.len();
-        let parts = self.ssa.stmts.iter().filter(|s| match &s.rhs {
-            Rhs::Loop(other, p) => *p == part && (Arc::ptr_eq(other, of) || other == of),
-            _ => false,
-        });
-        if let ([_], LoopResult::Final(k), 1) = (ran.runs.as_slice(), part, parts.count())
-            && batch == 0
-        {
-            // Only this statement reads the part, so its users may update it in place.
-            let one = self.loop_runs.get_mut(at).and_then(|ran| ran.runs.first_mut());
-            return one.and_then(|one| one.final_values.remove(&k)).ok_or(EvalError::IllFormed("a part of a loop"));
-        }
-        let broken = EvalError::IllFormed("a part of a loop");
-        for one in &ran.runs {
-            let mut at: Vec<usize> =
-                one.batch_tuple.iter().map(|i| usize::try_from(*i).unwrap_or(usize::MAX)).collect();
-            match part {
-                LoopResult::Final(k) => copy_subtensor(&mut out, &at, one.final_values.get(&k).ok_or(broken.clone())?)?,
-                LoopResult::PerIteration(k) => {
-                    for (t, tensor) in one.outputs.get(&k).ok_or(broken.clone())?.iter().enumerate() {
-                        at.truncate(batch);
-                        at.push(t);
-                        copy_subtensor(&mut out, &at, tensor)?;
-                    }
-                }
-                LoopResult::Checkpoint(k) => {
-                    for (t, tensor) in one.checkpoints.get(&k).ok_or(broken.clone())?.iter().enumerate() {
-                        at.truncate(batch);
-                        at.push(t);
-                        copy_subtensor(&mut out, &at, tensor)?;
-                    }
-                }
-                LoopResult::TripCount => {
-                    let trips = IrTensor { dims: Vec::new(), items: vec![IrValue::I64(one.trips)] };
-                    copy_subtensor(&mut out, &at, &trips)?;
-                }
-            }
-        }
-        Ok(Arc::new(out))
-    }
-
-    fn run_loop(&mut self, of: &Arc<SsaLoop>) -> SsaResult<LoopRuns> {
-        let mut parts: BTreeSet<LoopResult> = BTreeSet::new();
-        for stmt in &self.ssa.stmts {
-            if let Rhs::Loop(other, part) = &stmt.rhs
-                && (Arc::ptr_eq(other, of) || other == of)
-            {
-                parts.insert(*part);
-            }
-        }
+    /// Runs a loop for each tuple of its batch, and keeps the results that statements name.
+    pub(super) fn run_loop(&mut self, of: &SsaLoop, stmt: &Statement) -> SsaResult<()> {
+        let ssa = self.ssa;
+        let named: Vec<(StmtId, LoopResult)> = ssa.loop_results(self.current).collect();
         let extents = self.extents(&of.batch)?;
         let nest = EvalNest::new(extents, of.batch.len(), &of.pred, self)?;
-        let places = self.control_chain(&Rhs::Loop(of.clone(), LoopResult::TripCount));
-        let mut all = Vec::new();
+        let places = self.control_chain(&stmt.rhs);
+        let mut runs = Vec::new();
         nest.visit(self, &mut |run, at| {
-            all.push(run.run_once(of, &parts, at, places)?);
+            runs.push(run.run_once(of, &named, at, places)?);
             Ok(())
         })?;
-        Ok(LoopRuns { ssa_loop: of.clone(), runs: all })
+        for (v, result) in named {
+            let has_iterations = matches!(result, LoopResult::PerIteration(_) | LoopResult::Checkpoint(_));
+            let mut produced = ProducedResult::default();
+            for run in &runs {
+                produced.chain = run.chains.get(&result).copied().unwrap_or_default().max(produced.chain);
+                for (t, tensor) in (0..).zip(run.results.get(&result).into_iter().flatten()) {
+                    let at = run.batch_tuple.iter().copied().chain(has_iterations.then_some(t)).collect();
+                    produced.parts.push((at, tensor.clone()));
+                }
+            }
+            self.results.insert(v, produced);
+        }
+        Ok(())
     }
 
     /// Runs the loop for one tuple of its batch. `places` is the length of the longest chain to the
@@ -119,7 +58,7 @@ impl SsaFrame<'_, '_> {
     fn run_once(
         &mut self,
         of: &SsaLoop,
-        parts: &BTreeSet<LoopResult>,
+        named: &[(StmtId, LoopResult)],
         at: &[i64],
         places: u64,
     ) -> SsaResult<SingleRun> {
@@ -150,19 +89,12 @@ impl SsaFrame<'_, '_> {
             carry.insert(*k, tensor);
         }
         let firsts = held.len();
-        let mut every: HashMap<u32, Vec<Arc<IrTensor>>> = HashMap::new();
-        parts.iter().for_each(|part| {
-            if let LoopResult::PerIteration(k) = part {
-                every.insert(*k, Vec::new());
-            }
-        });
-        let kept =
-            parts.iter().filter_map(|p| if let LoopResult::Checkpoint(k) = p { Some((*k, Vec::new())) } else { None });
-        let mut states: HashMap<u32, Vec<Arc<IrTensor>>> = kept.collect();
+        let mut results: HashMap<LoopResult, Vec<Arc<IrTensor>>> =
+            named.iter().map(|(_, result)| (*result, Vec::new())).collect();
         let mut to: Vec<u64> = of.args.iter().map(|a| self.operand_chain(a.access()).max(places)).collect();
         let mut chains: HashMap<LoopResult, u64> = HashMap::new();
-        let mut chain = |part: LoopResult, to: u64| {
-            let most = chains.entry(part).or_default();
+        let mut chain = |result: LoopResult, to: u64| {
+            let most = chains.entry(result).or_default();
             *most = to.max(*most);
         };
         let distance = of
@@ -189,9 +121,13 @@ impl SsaFrame<'_, '_> {
             self.current_counts.trips += 1;
             let place: Vec<i64> = at.iter().copied().chain([trips]).collect();
             let sizes = of.sizes.iter().map(|p| self.eval_index(p, &place)).collect::<SsaResult<Vec<i64>>>()?;
-            for (k, kept) in states.iter_mut().filter(|_| trips % spacing == 0) {
-                kept.push(carry.get(&(*k as usize)).cloned().ok_or(broken.clone())?);
-                chain(LoopResult::Checkpoint(*k), to.get(*k as usize).copied().unwrap_or_default());
+            for (result, kept) in &mut results {
+                if let LoopResult::Checkpoint(k) = result
+                    && trips % spacing == 0
+                {
+                    kept.push(carry.get(&(*k as usize)).cloned().ok_or(broken.clone())?);
+                    chain(*result, to.get(*k as usize).copied().unwrap_or_default());
+                }
             }
             let mut inputs = Vec::new();
             for (k, arg) in of.args.iter().enumerate() {
@@ -210,9 +146,11 @@ impl SsaFrame<'_, '_> {
                 })
             })?;
             held.truncate(firsts);
-            for (k, kept) in &mut every {
-                kept.push(outputs.get(*k as usize).cloned().ok_or(broken.clone())?);
-                chain(LoopResult::PerIteration(*k), output_chains.get(*k as usize).copied().unwrap_or_default());
+            for (result, kept) in &mut results {
+                if let LoopResult::PerIteration(k) = result {
+                    kept.push(outputs.get(*k as usize).cloned().ok_or(broken.clone())?);
+                    chain(*result, output_chains.get(*k as usize).copied().unwrap_or_default());
+                }
             }
             let mut outputs: Vec<Option<Arc<IrTensor>>> = outputs.into_iter().map(Some).collect();
             let mut left: HashMap<u32, usize> = HashMap::new();
@@ -237,15 +175,16 @@ impl SsaFrame<'_, '_> {
         for k in next.keys() {
             chain(LoopResult::Final(u32::try_from(*k).unwrap_or(u32::MAX)), to.get(*k).copied().unwrap_or_default());
         }
-        let last = carry.into_iter().filter_map(|(k, t)| Some((u32::try_from(k).ok()?, t))).collect();
-        Ok(SingleRun {
-            batch_tuple: at.to_vec(),
-            final_values: last,
-            outputs: every,
-            checkpoints: states,
-            trips,
-            chains,
-        })
+        for (result, kept) in &mut results {
+            match result {
+                LoopResult::Final(k) => kept.push(carry.get(&(*k as usize)).cloned().ok_or(broken.clone())?),
+                LoopResult::TripCount => {
+                    kept.push(Arc::new(IrTensor { dims: Vec::new(), items: vec![IrValue::I64(trips)] }));
+                }
+                LoopResult::PerIteration(_) | LoopResult::Checkpoint(_) => {}
+            }
+        }
+        Ok(SingleRun { batch_tuple: at.to_vec(), results, chains })
     }
 
     /// Returns the value of an input in an iteration. It is zero if the access is out of bounds.

@@ -7,9 +7,10 @@
 mod call;
 mod critical_path;
 mod loop_eval;
+mod results;
 mod statement_counts;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::eval_core::EvalError;
@@ -21,7 +22,6 @@ use lang_ir::core::FunctionKey;
 use lang_ir::eval_nest::{EvalNest, NestEnv};
 use lang_ir::flat::InputSource;
 use lang_ir::reduce::SsaReduction;
-use lang_ir::region::SsaLoop;
 use lang_ir::ssa::{
     CHECK_PATH_BIT, Rhs, SsaFunction, Statement, StmtId, TensorAccess, for_each_poly_read, for_each_pred_read,
     index_number,
@@ -30,7 +30,7 @@ use lang_ir::value::{self, IrValue};
 use lang_runtime::OperationCounts;
 use lang_sizes::predicate::{LocalId, Poly, Pred};
 use lang_syntax::ops::Scalar;
-use loop_eval::LoopRuns;
+use results::ProducedResult;
 pub use statement_counts::StatementCounts;
 
 /// The callees and the top-level `let`s that an evaluation reads.
@@ -98,18 +98,16 @@ struct SsaFrame<'a, 'e> {
     locals: HashMap<LocalId, i64>,
     values: Vec<Option<Arc<IrTensor>>>,
     checked: Vec<bool>,
-    call_results: HashMap<String, Vec<Arc<IrTensor>>>,
-    loop_runs: Vec<LoopRuns>,
+    /// The results of calls and loops that their statements have not read yet.
+    results: HashMap<StmtId, ProducedResult>,
     /// The last statement that reads each statement; `None` if an output or a check reads it, or
     /// nothing does.
-    last_uses: Vec<Option<usize>>,
+    last_uses: Vec<Option<StmtId>>,
     /// The current statement.
-    current: usize,
+    current: StmtId,
     /// The counts of the current statement.
     current_counts: StatementCounts,
     chains: CriticalPaths,
-    /// Calls that no tuple of their batch makes.
-    empty_calls: HashSet<String>,
 }
 
 impl<'a> SsaEvaluator<'a> {
@@ -176,25 +174,24 @@ impl<'a> SsaEvaluator<'a> {
             locals,
             values: vec![None; ssa.stmts.len()],
             checked: vec![false; ssa.checks.len()],
-            call_results: HashMap::new(),
-            loop_runs: Vec::new(),
+            results: HashMap::new(),
             last_uses: last_uses(ssa),
-            current: 0,
+            current: StmtId(0),
             current_counts: StatementCounts::default(),
             chains: CriticalPaths::default(),
-            empty_calls: HashSet::new(),
         };
-        for (k, stmt) in ssa.stmts.iter().enumerate() {
-            run.current = k;
+        for (k, stmt) in (0..).zip(&ssa.stmts) {
+            run.current = StmtId(k);
             let value = match &stmt.rhs {
                 Rhs::Input(k) => {
-                    inputs.get_mut(*k as usize).and_then(Option::take).ok_or(EvalError::IllFormed("an input"))?
+                    let input = inputs.get_mut(*k as usize).and_then(Option::take);
+                    Some(input.ok_or(EvalError::IllFormed("an input"))?)
                 }
                 _ => run.eval_counted(stmt)?,
             };
-            run.record_statement(stmt, &value, &chains);
-            if let Some(slot) = run.values.get_mut(k) {
-                *slot = Some(value);
+            run.record_statement(stmt, value.as_deref(), &chains);
+            if let Some(slot) = run.values.get_mut(k as usize) {
+                *slot = value;
             }
         }
         run.pass_to_caller();
@@ -271,14 +268,26 @@ impl SsaFrame<'_, '_> {
         Ok(())
     }
 
-    fn eval_statement(&mut self, stmt: &Statement) -> SsaResult<Arc<IrTensor>> {
+    /// Evaluates a statement and returns its tensor, or `None` for a call or a loop, which has
+    /// results instead.
+    fn eval_statement(&mut self, stmt: &Statement) -> SsaResult<Option<Arc<IrTensor>>> {
         stmt.needs.iter().try_for_each(|c| self.check(*c))?;
+        match &stmt.rhs {
+            Rhs::Call { .. } => self.run_call(stmt)?,
+            Rhs::Loop(of) => self.run_loop(of, stmt)?,
+            _ => return self.eval_tensor(stmt).map(Some),
+        }
+        Ok(None)
+    }
+
+    /// Returns the tensor of a statement that is neither a call nor a loop.
+    fn eval_tensor(&mut self, stmt: &Statement) -> SsaResult<Arc<IrTensor>> {
         let mut out = self.zero_tensor(stmt)?;
         let extents = self.extents(&stmt.dims)?;
         let free = extents.len();
         let broken = EvalError::IllFormed;
         match &stmt.rhs {
-            Rhs::Input(_) | Rhs::Zero => {}
+            Rhs::Input(_) | Rhs::Zero | Rhs::Call { .. } | Rhs::Loop(_) => {}
             Rhs::Constant(c) => {
                 let value = IrValue::constant(*c, stmt.scalar.unwrap_or(Scalar::F64));
                 out.items.first_mut().into_iter().for_each(|slot| *slot = value.clone());
@@ -349,8 +358,7 @@ impl SsaFrame<'_, '_> {
                     set_element(&mut out, at, value)
                 })?;
             }
-            Rhs::Call { .. } => return self.eval_call(stmt, out),
-            Rhs::Loop(of, part) => return self.eval_loop_result(of, *part, out),
+            Rhs::CallResult(..) | Rhs::LoopResult(..) => return self.take_result(out),
             Rhs::Update { .. } => return self.eval_update(stmt, extents),
         }
         Ok(Arc::new(out))
@@ -528,21 +536,13 @@ impl SsaFrame<'_, '_> {
 
 /// Returns the last statement that reads each statement; `None` if an output or a check reads it.
 /// In a function without updates and loops all are `None`, because nothing uses them.
-fn last_uses(ssa: &SsaFunction) -> Vec<Option<usize>> {
+fn last_uses(ssa: &SsaFunction) -> Vec<Option<StmtId>> {
     let mut last = vec![None; ssa.stmts.len()];
-    if !ssa.stmts.iter().any(|s| matches!(s.rhs, Rhs::Update { .. } | Rhs::Loop(..))) {
+    if !ssa.stmts.iter().any(|s| matches!(s.rhs, Rhs::Update { .. } | Rhs::Loop(_))) {
         return last;
     }
-    let mut loops: Vec<&Arc<SsaLoop>> = Vec::new();
-    for (k, stmt) in ssa.stmts.iter().enumerate() {
-        // A loop runs when the first of its parts is evaluated.
-        if let Rhs::Loop(of, _) = &stmt.rhs {
-            if loops.iter().any(|other| Arc::ptr_eq(other, of) || *other == of) {
-                continue;
-            }
-            loops.push(of);
-        }
-        let mut mark = |v: StmtId| last.get_mut(v.0 as usize).into_iter().for_each(|slot| *slot = Some(k));
+    for (k, stmt) in (0..).zip(&ssa.stmts) {
+        let mut mark = |v: StmtId| last.get_mut(v.0 as usize).into_iter().for_each(|slot| *slot = Some(StmtId(k)));
         stmt.rhs.for_each_operand(&mut mark);
         stmt.dims.iter().for_each(|n| for_each_poly_read(n, &mut mark));
     }
@@ -640,25 +640,6 @@ fn none_if_out_of_bounds<T>(value: SsaResult<T>) -> SsaResult<Option<T>> {
         Err(EvalError::IllFormed(index_eval::OUT_OF_BOUNDS)) => Ok(None),
         Err(stopped) => Err(stopped),
     }
-}
-
-/// Copies a tensor into another at these first indices. The extents of the target may be larger.
-fn copy_subtensor(out: &mut IrTensor, at: &[usize], part: &IrTensor) -> SsaResult<()> {
-    let broken = EvalError::IllFormed("a part of a loop");
-    let mut place = vec![0_usize; part.dims.len()];
-    for item in &part.items {
-        let whole: Vec<i64> = at.iter().chain(&place).map(|i| i64::try_from(*i).unwrap_or(-1)).collect();
-        let k = out.offset(&whole).ok_or(broken.clone())?;
-        *out.items.get_mut(k).ok_or(broken.clone())? = item.clone();
-        for (i, n) in place.iter_mut().zip(&part.dims).rev() {
-            *i += 1;
-            if *i < *n {
-                break;
-            }
-            *i = 0;
-        }
-    }
-    Ok(())
 }
 
 fn set_element(out: &mut IrTensor, at: &[i64], value: IrValue) -> SsaResult<()> {

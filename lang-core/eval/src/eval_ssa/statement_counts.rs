@@ -67,7 +67,7 @@ impl SsaEvaluator<'_> {
 
 impl<'e> SsaFrame<'_, 'e> {
     /// Evaluates a statement and adds its counts.
-    pub(super) fn eval_counted(&mut self, stmt: &Statement) -> SsaResult<Arc<IrTensor>> {
+    pub(super) fn eval_counted(&mut self, stmt: &Statement) -> SsaResult<Option<Arc<IrTensor>>> {
         if self.evaluator.statement_counts.is_none() {
             return self.eval_statement(stmt);
         }
@@ -76,11 +76,13 @@ impl<'e> SsaFrame<'_, 'e> {
         let before = self.evaluator.counts;
         let value = self.eval_statement(stmt)?;
         self.current_counts.counts = difference(before, self.evaluator.counts);
-        if let ([], [IrValue::I64(i)]) = (value.dims.as_slice(), value.items.as_slice()) {
+        if let Some(value) = &value
+            && let ([], [IrValue::I64(i)]) = (value.dims.as_slice(), value.items.as_slice())
+        {
             self.current_counts.value = (*i).into();
         }
         let own = std::mem::take(&mut self.current_counts);
-        self.record_counts(u32::try_from(self.current).unwrap_or(u32::MAX), &own);
+        self.record_counts(self.current.0, &own);
         Ok(value)
     }
 
@@ -100,7 +102,7 @@ impl<'e> SsaFrame<'_, 'e> {
 
     /// Evaluates a nested function, with the current statement on the path.
     pub(super) fn in_nested_function<T>(&mut self, f: impl FnOnce(&mut SsaEvaluator<'e>) -> T) -> T {
-        self.evaluator.path.push(u32::try_from(self.current).unwrap_or(u32::MAX));
+        self.evaluator.path.push(self.current.0);
         let result = f(self.evaluator);
         self.evaluator.path.pop();
         result

@@ -12,7 +12,9 @@ use std::sync::Arc;
 use crate::core::{Constant, ScalarOp};
 use crate::origin::{OriginKind, OriginRecorder, VALUE};
 use crate::region::{LoopResult, SsaLoop};
-use crate::ssa::{Rhs, RuntimeCheck, SsaFunction, Statement, StmtId, TensorAccess, index_number, statement_index};
+use crate::ssa::{
+    Rhs, RuntimeCheck, SsaFunction, Statement, StmtId, TensorAccess, index_number, statement_index, union_of_checks,
+};
 use crate::value::{self, IrValue};
 use lang_base::check_cancelled;
 use lang_sizes::predicate::{Atom, FactContext, Poly, Pred};
@@ -20,6 +22,32 @@ use lang_syntax::ops::Scalar;
 
 /// The key for sharing statements: extents, scalar type, right-hand side, checks.
 type StatementKey = (Vec<Poly>, Option<Scalar>, Rhs, Vec<u32>);
+
+/// A call or a loop that a builder has added.
+#[derive(Clone, Debug)]
+pub struct Producer {
+    /// Its statement.
+    statement: StmtId,
+    /// The batch indices that it does not have because nothing in it depends on them, in the order
+    /// of their removal.
+    removed: Vec<usize>,
+}
+
+impl Producer {
+    /// Returns the producer for a batch with one more index, on which nothing in it depends.
+    #[must_use]
+    pub fn without_index(mut self, k: usize) -> Self {
+        self.removed.insert(0, k);
+        self
+    }
+}
+
+/// Returns extents without the axis `k`.
+#[must_use]
+pub fn without_axis(dims: &[Poly], k: usize) -> Vec<Poly> {
+    let others = dims.iter().enumerate().filter(|(j, _)| *j != k);
+    others.map(|(_, n)| eliminate_index(n, k, &Poly::default())).collect()
+}
 
 /// Builds statements in solved form and shares equal ones.
 #[derive(Default, Debug)]
@@ -93,6 +121,13 @@ impl SsaBuilder {
     #[must_use]
     pub fn scalar(&self, var: StmtId) -> Scalar {
         self.get(var).and_then(|s| s.scalar).unwrap_or(Scalar::F64)
+    }
+
+    /// Returns the checks of a statement and of its producer.
+    pub(crate) fn needs_of(&self, var: StmtId) -> Vec<u32> {
+        let Some(stmt) = self.get(var) else { return Vec::new() };
+        let producer = stmt.rhs.producer().and_then(|producer| self.get(producer));
+        producer.map_or_else(|| stmt.needs.clone(), |producer| union_of_checks(&stmt.needs, &producer.needs))
     }
 
     /// Returns the facts about indices in their ranges.
@@ -322,7 +357,8 @@ impl SsaBuilder {
         };
         if let ([one], true, false) = (factors.as_slice(), pred.is_true(), neg) {
             // The statement must already need the checks of the view.
-            let known = |s: &Statement| s.dims == dims && needs.iter().all(|c| s.needs.contains(c));
+            let all_needs = self.needs_of(one.var);
+            let known = |s: &Statement| s.dims == dims && needs.iter().all(|c| all_needs.contains(c));
             let same = self.get(one.var).is_some_and(known)
                 && one
                     .at
@@ -386,16 +422,27 @@ impl SsaBuilder {
             Rhs::Add(items) => Pred::any_of(items.iter().map(|a| plain(&a.pred))),
             Rhs::Reduce(r) => plain(&r.pred),
             Rhs::Argsort(o) => plain(&o.pred),
-            Rhs::Map { pred, .. } | Rhs::Call { pred, .. } => plain(pred),
+            Rhs::Map { pred, .. } => plain(pred),
             Rhs::Contract { bound, pred, .. } => {
                 let free = stmt.dims.len();
                 let some = bound.iter().enumerate().rev();
                 some.fold(plain(pred), |p, (k, n)| Pred::exists(&statement_index(free + k, n), &p))
             }
-            Rhs::Loop(of, _) => plain(&of.pred),
-            Rhs::Input(_) | Rhs::Constant(_) | Rhs::Index(_) | Rhs::Update { .. } => Pred::truth(),
+            Rhs::CallResult(producer, _) | Rhs::LoopResult(producer, _) => self.domain_of_producer(*producer, &plain),
+            Rhs::Call { .. } | Rhs::Loop(_) | Rhs::Input(_) | Rhs::Constant(_) | Rhs::Index(_) | Rhs::Update { .. } => {
+                Pred::truth()
+            }
         };
         own.map(&|p| substitute_indices(p, &of.at))
+    }
+
+    /// Returns the batch tuples for which a call or loop runs.
+    fn domain_of_producer(&self, producer: StmtId, plain: &dyn Fn(&Pred) -> Pred) -> Pred {
+        match self.get(producer).map(|s| &s.rhs) {
+            Some(Rhs::Call { pred, .. }) => plain(pred),
+            Some(Rhs::Loop(of)) => plain(&of.pred),
+            _ => Pred::truth(),
+        }
     }
 
     /// Returns where a sum with a data-dependent predicate has terms; it is zero elsewhere.
@@ -412,51 +459,76 @@ impl SsaBuilder {
         }
     }
 
-    /// Builds a part of a loop. Batch indices on which nothing in the loop depends are removed.
-    pub fn loop_result(
-        &mut self,
-        dims: &[Poly],
-        scalar: Scalar,
-        of: &Arc<SsaLoop>,
-        part: LoopResult,
-        needs: Vec<u32>,
-    ) -> StmtId {
-        let batch = of.batch.len();
+    /// Builds a call for each tuple of `batch`.
+    pub fn add_call(&mut self, batch: Vec<Poly>, call: Rhs, needs: Vec<u32>) -> Producer {
+        Producer { statement: self.push(batch, None, call, needs), removed: Vec::new() }
+    }
+
+    /// Builds a loop. Batch indices on which nothing in it depends are removed.
+    pub fn add_loop(&mut self, of: &Arc<SsaLoop>, needs: Vec<u32>) -> Producer {
         let used = |k: usize| {
             let atom = statement_index(k, &Poly::default()).atom();
             let mut used = of.pred.mentions(&atom);
             of.for_each_poly(&mut |p| used |= p.mentions(&atom));
             used || of.args.iter().any(|a| a.access().at.iter().any(|p| p.mentions(&atom)))
         };
-        let Some(k) = (0..batch).find(|k| !used(*k)) else {
-            return self.push(dims.to_vec(), Some(scalar), Rhs::Loop(of.clone(), part), needs);
+        let Some(k) = (0..of.batch.len()).find(|k| !used(*k)) else {
+            let statement = self.push(of.batch.clone(), None, Rhs::Loop(of.clone()), needs);
+            return Producer { statement, removed: Vec::new() };
         };
         let put = |p: &Poly| eliminate_index(p, k, &Poly::default());
-        let rest = |dims: &[Poly]| -> Vec<Poly> {
-            dims.iter().enumerate().filter(|(j, _)| *j != k).map(|(_, n)| put(n)).collect()
-        };
         let mut inner =
             of.map(&mut |a| TensorAccess { var: a.var, at: a.at.iter().map(put).collect() }, &put, &|p| p.map(&put));
-        inner.batch = rest(&of.batch);
+        inner.batch = without_axis(&of.batch, k);
         let some = of.batch.get(k).map(|n| Pred::less(&Poly::default(), &put(n))).unwrap_or_default();
         inner.pred = self.simplify(&inner.batch, &some.and(&inner.pred));
-        let var = self.loop_result(&rest(dims), scalar, &Arc::new(inner), part, needs);
-        let at = (0..dims.len()).filter(|j| *j != k).map(|j| statement_index(j, &Poly::default()).value()).collect();
-        self.contract(dims, Vec::new(), &Pred::truth(), false, &[TensorAccess { var, at }], Vec::new())
+        self.add_loop(&Arc::new(inner), needs).without_index(k)
     }
 
-    /// Replaces a loop by one that returns more; statements that read parts of the old one then
-    /// read the new one. The new loop may read later statements than its readers, so the order of
-    /// the statements can break until dead-code elimination sorts them.
-    pub fn replace_loop(&mut self, of: &Arc<SsaLoop>, new: &Arc<SsaLoop>) {
-        for (k, stmt) in (0..).zip(&mut self.stmts) {
-            if let Rhs::Loop(old, part) = &mut stmt.rhs
-                && (Arc::ptr_eq(old, of) || old == of)
-            {
-                *old = new.clone();
-                let key = (stmt.dims.clone(), stmt.scalar, Rhs::Loop(new.clone(), *part), stmt.needs.clone());
-                self.statement_cache.insert(key, StmtId(k));
-            }
+    /// Builds a result of a call or a loop, with its extents for the whole batch. `result` makes the
+    /// right-hand side from the producer.
+    pub fn result(
+        &mut self,
+        of: &Producer,
+        dims: &[Poly],
+        scalar: Option<Scalar>,
+        result: impl FnOnce(StmtId) -> Rhs,
+    ) -> StmtId {
+        let mut levels = vec![dims.to_vec()];
+        for k in &of.removed {
+            levels.extend(levels.last().map(|dims| without_axis(dims, *k)));
+        }
+        let inner = levels.pop().unwrap_or_default();
+        let mut var = self.push(inner, scalar, result(of.statement), Vec::new());
+        // The removed indices share the elements.
+        for (dims, k) in levels.iter().zip(&of.removed).rev() {
+            let at = (0..dims.len()).filter(|j| j != k).map(|j| statement_index(j, &Poly::default()).value()).collect();
+            var = self.contract(dims, Vec::new(), &Pred::truth(), false, &[TensorAccess { var, at }], Vec::new());
+        }
+        var
+    }
+
+    /// Builds a loop, and one result of it with these extents.
+    pub fn loop_result(
+        &mut self,
+        dims: &[Poly],
+        scalar: Scalar,
+        of: &Arc<SsaLoop>,
+        result: LoopResult,
+        needs: Vec<u32>,
+    ) -> StmtId {
+        let producer = self.add_loop(of, needs);
+        self.result(&producer, dims, Some(scalar), |of| Rhs::LoopResult(of, result))
+    }
+
+    /// Replaces the loop of a statement by one that has the same results and more. The new loop may
+    /// read later statements than its results, so the order of the statements can break until
+    /// dead-code elimination sorts them.
+    pub fn set_loop(&mut self, producer: StmtId, new: &Arc<SsaLoop>) {
+        if let Some(stmt) = self.stmts.get_mut(producer.0 as usize) {
+            stmt.rhs = Rhs::Loop(new.clone());
+            let key = (stmt.dims.clone(), stmt.scalar, stmt.rhs.clone(), stmt.needs.clone());
+            self.statement_cache.insert(key, producer);
         }
     }
 
@@ -578,7 +650,7 @@ impl SsaBuilder {
                     seen.push(inner.access);
                 }
                 _ => {
-                    needs.extend(self.get(arg.var).map(|s| s.needs.clone()).unwrap_or_default());
+                    needs.extend(self.needs_of(arg.var));
                     seen.push(arg.clone());
                 }
             }

@@ -139,7 +139,7 @@ pub fn verify(ssa: &SsaFunction, order: StatementOrder, callees: CalleeLookup<'_
     Verification { violations: state.violations, unproven: state.unproven }
 }
 
-/// The violations, and the bodies that have been visited: the parts of a loop share one body.
+/// The violations, and the bodies that have been visited: loops may share one body.
 #[derive(Default)]
 struct VerifierState {
     violations: Vec<Violation>,
@@ -210,7 +210,7 @@ impl<'a> FunctionVerifier<'a, '_> {
     }
 
     /// Reports a violation unless the condition holds.
-    fn expect(&mut self, holds: bool, rule: VerifierRule, message: impl FnOnce() -> String) {
+    fn require(&mut self, holds: bool, rule: VerifierRule, message: impl FnOnce() -> String) {
         if !holds {
             self.report(rule, message());
         }
@@ -236,7 +236,7 @@ impl<'a> FunctionVerifier<'a, '_> {
             return;
         }
         self.operation(stmt);
-        if let Rhs::Loop(of, _) = &stmt.rhs
+        if let Rhs::Loop(of) = &stmt.rhs
             && self.state.visited.insert(Arc::as_ptr(&of.body))
         {
             let region = self.body_region(of, &stmt.needs);
@@ -245,12 +245,17 @@ impl<'a> FunctionVerifier<'a, '_> {
     }
 
     /// Reports reads of statements at or after `position`, the first that the statement must not
-    /// read. The other rules assume that there are none.
+    /// read, and reads of calls and loops, which have no elements. The other rules assume that there
+    /// are no reads of later statements. Returns whether there are some.
     fn has_forward_reads(&mut self, position: usize, stmt: &Statement) -> bool {
-        let mut forward = Vec::new();
+        let (mut forward, mut without_elements) = (Vec::new(), Vec::new());
+        let producer = stmt.rhs.producer();
         let mut visit = |v: StmtId| {
             if v.0 as usize >= position {
                 forward.push(v);
+            }
+            if Some(v) != producer && self.get(v).is_some_and(|s| s.rhs.is_producer()) {
+                without_elements.push(v);
             }
         };
         stmt.rhs.for_each_operand(&mut visit);
@@ -258,16 +263,19 @@ impl<'a> FunctionVerifier<'a, '_> {
         for v in &forward {
             self.report(VerifierRule::Dominance, format!("reads X{}, which is not before it", v.0));
         }
+        for v in without_elements {
+            self.report(VerifierRule::Rank, format!("reads X{}, which has results instead of elements", v.0));
+        }
         !forward.is_empty()
     }
 
     fn needs(&mut self, needs: &[u32]) {
         let count = self.ssa.checks.len();
         for k in needs {
-            self.expect((*k as usize) < count, VerifierRule::Checks, || format!("there is no check {k}"));
+            self.require((*k as usize) < count, VerifierRule::Checks, || format!("there is no check {k}"));
         }
         let sorted = needs.is_sorted_by(|a, b| a < b);
-        self.expect(sorted, VerifierRule::Checks, || format!("the checks {needs:?} are not sorted"));
+        self.require(sorted, VerifierRule::Checks, || format!("the checks {needs:?} are not sorted"));
     }
 
     /// Checks the inputs against the parameters, and that each has at most one statement.
@@ -275,17 +283,17 @@ impl<'a> FunctionVerifier<'a, '_> {
         let mut seen = HashSet::new();
         for stmt in &self.ssa.stmts {
             if let Rhs::Input(k) = stmt.rhs {
-                self.expect(seen.insert(k), VerifierRule::Interface, || format!("input {k} has two statements"));
+                self.require(seen.insert(k), VerifierRule::Interface, || format!("input {k} has two statements"));
             }
         }
         let mut sizes = HashSet::new();
         for local in &self.ssa.sizes {
-            self.expect(sizes.insert(*local), VerifierRule::Interface, || format!("size {} occurs twice", local.0));
+            self.require(sizes.insert(*local), VerifierRule::Interface, || format!("size {} occurs twice", local.0));
         }
         let needs = &self.ssa.needs;
         let count = self.ssa.checks.len();
         for k in needs {
-            self.expect((*k as usize) < count, VerifierRule::Checks, || format!("there is no check {k}"));
+            self.require((*k as usize) < count, VerifierRule::Checks, || format!("there is no check {k}"));
         }
     }
 
@@ -297,7 +305,10 @@ impl<'a> FunctionVerifier<'a, '_> {
                 self.report(VerifierRule::Dominance, format!("there is no statement X{}", var.0));
                 continue;
             };
-            self.expect(stmt.scalar == leaf.scalar, VerifierRule::Interface, || {
+            self.require(!stmt.rhs.is_producer(), VerifierRule::Interface, || {
+                format!("is X{}, which has results instead of elements", var.0)
+            });
+            self.require(stmt.scalar == leaf.scalar, VerifierRule::Interface, || {
                 format!("has the type {:?}, not {:?}", stmt.scalar, leaf.scalar)
             });
             self.same_extents(&stmt.dims, &leaf.dims, VerifierRule::Interface);
@@ -321,10 +332,10 @@ impl<'a> FunctionVerifier<'a, '_> {
     /// Checks that an access has all indices of its tensor and this scalar type.
     fn element(&mut self, access: &TensorAccess, scalar: Option<Scalar>) {
         let Some(stmt) = self.get(access.var) else { return };
-        self.expect(access.at.len() == stmt.dims.len(), VerifierRule::Rank, || {
+        self.require(access.at.len() == stmt.dims.len(), VerifierRule::Rank, || {
             format!("reads X{} with {} of {} indices", access.var.0, access.at.len(), stmt.dims.len())
         });
-        self.expect(stmt.scalar == scalar, VerifierRule::ScalarType, || {
+        self.require(stmt.scalar == scalar, VerifierRule::ScalarType, || {
             format!("reads X{} of type {:?} as {scalar:?}", access.var.0, stmt.scalar)
         });
     }

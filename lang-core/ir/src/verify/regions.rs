@@ -3,10 +3,10 @@
 
 use std::collections::HashMap;
 
-use super::{FunctionVerifier, Region, VerifierRule};
+use super::{FunctionVerifier, Region, VerifierRule, print};
 use crate::core::TypeLeaf;
 use crate::region::{LoopArg, LoopResult, LoopTripCount, SsaLoop};
-use crate::ssa::{Rhs, SsaFunction, Statement, TensorAccess, statement_index};
+use crate::ssa::{Rhs, SsaFunction, Statement, StmtId, TensorAccess, statement_index};
 use lang_sizes::predicate::{Atom, FactContext, LocalId, Poly, Pred};
 use lang_syntax::ops::Scalar;
 
@@ -80,40 +80,54 @@ impl FunctionVerifier<'_, '_> {
     fn argument(&mut self, access: &TensorAccess, leaf: &TypeLeaf, rule: VerifierRule) {
         let Some(stmt) = self.get(access.var) else { return };
         let rank = stmt.dims.len().checked_sub(access.at.len());
-        self.expect(rank == Some(leaf.dims.len()), rule, || {
+        self.require(rank == Some(leaf.dims.len()), rule, || {
             format!("X{} has {:?} axes for an input of {}", access.var.0, rank, leaf.dims.len())
         });
-        self.expect(stmt.scalar == leaf.scalar, rule, || {
+        self.require(stmt.scalar == leaf.scalar, rule, || {
             format!("X{} of type {:?} for an input of type {:?}", access.var.0, stmt.scalar, leaf.scalar)
         });
     }
 
     /// Checks a call against the callee.
     pub(super) fn call(&mut self, stmt: &Statement) {
-        let Rhs::Call { callee, sizes, pred, args, batch, result_index } = &stmt.rhs else { return };
+        let Rhs::Call { callee, sizes, pred, args } = &stmt.rhs else { return };
         let rule = VerifierRule::Call;
-        let batch = *batch as usize;
+        self.require(stmt.scalar.is_none(), rule, || "a call has a scalar type".to_owned());
         let Some(called) = (self.callees)(callee) else { return };
-        self.expect(sizes.len() == called.sizes.len(), rule, || {
+        self.require(sizes.len() == called.sizes.len(), rule, || {
             format!("passes {} sizes for {}", sizes.len(), called.sizes.len())
         });
         let inputs: Vec<&TypeLeaf> = called.inputs.iter().filter(|i| i.source.is_passed()).map(|i| &i.leaf).collect();
-        self.expect(args.len() == inputs.len(), rule, || {
+        self.require(args.len() == inputs.len(), rule, || {
             format!("passes {} of {} arguments", args.len(), inputs.len())
         });
-        let batch_extents = stmt.dims.get(..batch).unwrap_or_default();
         for (arg, leaf) in args.iter().zip(&inputs) {
             self.argument(arg, leaf, rule);
-            self.in_bounds(batch_extents, &[], pred, arg, &stmt.needs);
+            self.in_bounds(&stmt.dims, &[], pred, arg, &stmt.needs);
             let own = self.dims_of(arg);
             if let Some(expected) = extents_in_caller(&called, sizes, &leaf.dims) {
                 self.same_extents(own.get(arg.at.len()..).unwrap_or_default(), &expected, rule);
             }
         }
-        let Some((leaf, _)) = called.outputs.get(*result_index as usize) else {
-            return self.report(rule, format!("there is no result {result_index}"));
+    }
+
+    /// Checks a result against its call and the callee.
+    pub(super) fn call_result(&mut self, producer: StmtId, k: u32, stmt: &Statement) {
+        let rule = VerifierRule::Call;
+        let Some(Statement { dims: batch, rhs: Rhs::Call { callee, sizes, .. }, .. }) = self.get(producer) else {
+            return self.report(rule, format!("X{} is no call", producer.0));
         };
-        self.result(stmt, batch, called.as_ref(), sizes, leaf, rule);
+        self.has_batch(stmt, batch);
+        let Some(called) = (self.callees)(callee) else { return };
+        let Some((leaf, _)) = called.outputs.get(k as usize) else {
+            return self.report(rule, format!("there is no result {k}"));
+        };
+        self.result(stmt, batch.len(), called.as_ref(), sizes, leaf, rule);
+    }
+
+    /// Checks that the first extents of a result are those of its producer.
+    fn has_batch(&mut self, stmt: &Statement, batch: &[Poly]) {
+        self.same_extents(stmt.dims.get(..batch.len()).unwrap_or_default(), batch, VerifierRule::Extent);
     }
 
     /// Checks a statement against a part of a result, after `outer` axes of its own.
@@ -126,10 +140,10 @@ impl FunctionVerifier<'_, '_> {
         leaf: &TypeLeaf,
         rule: VerifierRule,
     ) {
-        self.expect(stmt.scalar == leaf.scalar, rule, || {
+        self.require(stmt.scalar == leaf.scalar, rule, || {
             format!("has the type {:?}, not {:?}", stmt.scalar, leaf.scalar)
         });
-        self.expect(stmt.dims.len() == outer + leaf.dims.len(), rule, || {
+        self.require(stmt.dims.len() == outer + leaf.dims.len(), rule, || {
             format!("has {} axes, not {} + {}", stmt.dims.len(), outer, leaf.dims.len())
         });
         if let Some(expected) = extents_in_caller(callee, sizes, &leaf.dims) {
@@ -137,35 +151,37 @@ impl FunctionVerifier<'_, '_> {
         }
     }
 
-    /// Checks a part of a loop against the body.
-    pub(super) fn loop_result(&mut self, of: &SsaLoop, part: LoopResult, stmt: &Statement) {
+    /// Checks a result against the body of its loop.
+    pub(super) fn loop_result(&mut self, producer: StmtId, part: LoopResult, stmt: &Statement) {
         let rule = VerifierRule::Loop;
+        let Some(Statement { rhs: Rhs::Loop(of), .. }) = self.get(producer) else {
+            return self.report(rule, format!("X{} is no loop", producer.0));
+        };
         let (body, batch) = (&of.body, of.batch.len());
-        self.loop_arguments(of);
-        self.same_extents(stmt.dims.get(..batch).unwrap_or_default(), &of.batch, VerifierRule::Extent);
+        self.has_batch(stmt, &of.batch);
         let input = |k: u32| body.inputs.get(k as usize).map(|i| &i.leaf);
         let carried = |k: u32| matches!(of.args.get(k as usize), Some(LoopArg::Carried { .. }));
         let leaf = match part {
             LoopResult::Final(k) | LoopResult::Checkpoint(k) => {
-                self.expect(carried(k), rule, || format!("input {k} is not carried"));
+                self.require(carried(k), rule, || format!("input {k} is not carried"));
                 input(k)
             }
             LoopResult::PerIteration(k) => body.outputs.get(k as usize).map(|(leaf, _)| leaf),
             LoopResult::TripCount => {
-                self.expect(stmt.scalar == Some(Scalar::I64), rule, || "the trip count is no integer".to_owned());
-                return self.expect(stmt.dims.len() == batch, rule, || "the trip count has axes".to_owned());
+                self.require(stmt.scalar == Some(Scalar::I64), rule, || "the trip count is no integer".to_owned());
+                return self.require(stmt.dims.len() == batch, rule, || "the trip count has axes".to_owned());
             }
         };
         let Some(leaf) = leaf else { return self.report(rule, format!("there is no {part:?}")) };
         let iterations = usize::from(!matches!(part, LoopResult::Final(_)));
         let is_kept = matches!(part, LoopResult::Checkpoint(_));
-        self.expect(!is_kept || of.checkpoint.is_some(), rule, || "a checkpoint without a spacing".to_owned());
+        self.require(!is_kept || of.checkpoint.is_some(), rule, || "a checkpoint without a spacing".to_owned());
         // The sizes of the body may differ between iterations, so they determine no extent here.
         let constant = of.sizes.iter().all(|n| !n.mentions(&statement_index(batch, &Poly::default()).atom()));
         if constant {
             self.result(stmt, batch + iterations, body, &of.sizes, leaf, rule);
         } else {
-            self.expect(stmt.scalar == leaf.scalar, rule, || {
+            self.require(stmt.scalar == leaf.scalar, rule, || {
                 format!("has the type {:?}, not {:?}", stmt.scalar, leaf.scalar)
             });
         }
@@ -218,13 +234,18 @@ impl FunctionVerifier<'_, '_> {
         sizes.chain(scalars).collect()
     }
 
-    fn loop_arguments(&mut self, of: &SsaLoop) {
+    /// Checks a loop: its batch, its sizes and its arguments.
+    pub(super) fn loop_arguments(&mut self, of: &SsaLoop, stmt: &Statement) {
         let rule = VerifierRule::Loop;
+        self.require(stmt.scalar.is_none(), rule, || "a loop has a scalar type".to_owned());
+        self.require(stmt.dims == of.batch, rule, || {
+            format!("has the extents {}, not its batch {}", print(&stmt.dims), print(&of.batch))
+        });
         let body = &of.body;
-        self.expect(of.sizes.len() == body.sizes.len(), rule, || {
+        self.require(of.sizes.len() == body.sizes.len(), rule, || {
             format!("passes {} sizes for {}", of.sizes.len(), body.sizes.len())
         });
-        self.expect(of.args.len() == body.inputs.len(), rule, || {
+        self.require(of.args.len() == body.inputs.len(), rule, || {
             format!("passes {} arguments for {}", of.args.len(), body.inputs.len())
         });
         for (k, (arg, input)) in of.args.iter().zip(&body.inputs).enumerate() {
@@ -235,7 +256,7 @@ impl FunctionVerifier<'_, '_> {
                     continue;
                 };
                 let same = leaf.scalar == input.leaf.scalar && leaf.dims.len() == input.leaf.dims.len();
-                self.expect(same, rule, || format!("output {next} has another type than input {k}"));
+                self.require(same, rule, || format!("output {next} has another type than input {k}"));
             }
         }
         if let LoopTripCount::While(k) = of.trip_count {
@@ -245,7 +266,7 @@ impl FunctionVerifier<'_, '_> {
                     && input.leaf.dims.is_empty()
                     && input.leaf.scalar == Some(Scalar::Bool)
             });
-            self.expect(is_condition, rule, || format!("input {k} is no carried truth value"));
+            self.require(is_condition, rule, || format!("input {k} is no carried truth value"));
         }
     }
 }

@@ -42,7 +42,7 @@ impl FunctionVerifier<'_, '_> {
         let with_bound = |count: usize| IndexScope::first(free + count);
         stmt.dims.iter().for_each(|n| self.poly(n, &none, position));
         match &stmt.rhs {
-            Rhs::Input(_) | Rhs::Constant(_) | Rhs::Zero => {}
+            Rhs::Input(_) | Rhs::Constant(_) | Rhs::Zero | Rhs::CallResult(..) | Rhs::LoopResult(..) => {}
             Rhs::Index(p) => self.poly(p, &own, position),
             Rhs::Add(items) => {
                 for item in items {
@@ -72,13 +72,12 @@ impl FunctionVerifier<'_, '_> {
                 self.pred(pred, &own, position);
                 args.iter().for_each(|a| self.polys(&a.at, &own, position));
             }
-            Rhs::Call { sizes, pred, args, batch, .. } => {
-                let batch = IndexScope::first(*batch as usize);
-                self.polys(sizes, &batch, position);
-                self.pred(pred, &batch, position);
-                args.iter().for_each(|a| self.polys(&a.at, &batch, position));
+            Rhs::Call { sizes, pred, args, .. } => {
+                self.polys(sizes, &own, position);
+                self.pred(pred, &own, position);
+                args.iter().for_each(|a| self.polys(&a.at, &own, position));
             }
-            Rhs::Loop(of, _) => self.loop_scope(of, position),
+            Rhs::Loop(of) => self.loop_scope(of, position),
             Rhs::Update { base, batch, bound, pred, at, value, .. } => {
                 let batch = *batch as usize;
                 let all = IndexScope { own: 0..batch, bound: free..free + bound.len() };
@@ -136,7 +135,7 @@ impl FunctionVerifier<'_, '_> {
                 let known = bound.contains(local)
                     || self.names.contains(local)
                     || index_number(*local).is_some_and(|k| scope.contains(k));
-                self.expect(known, VerifierRule::Scope, || format!("`{name}` ({}) is not in scope", local.0));
+                self.require(known, VerifierRule::Scope, || format!("`{name}` ({}) is not in scope", local.0));
             }
             Atom::Read(local, _, at) => self.data_read(*local, at.len(), Some(Scalar::I64), position),
             Atom::SizeParam(..) | Atom::Arg(..) | Atom::Meta(_) => {
@@ -177,10 +176,10 @@ impl FunctionVerifier<'_, '_> {
         let Some(stmt) = self.get(var).filter(|_| (var.0 as usize) < position) else {
             return self.report(VerifierRule::Dominance, format!("reads X{}, which is not before it", var.0));
         };
-        self.expect(stmt.dims.len() == indices, VerifierRule::Rank, || {
+        self.require(stmt.dims.len() == indices, VerifierRule::Rank, || {
             format!("reads X{} with {indices} of {} indices", var.0, stmt.dims.len())
         });
-        self.expect(stmt.scalar == scalar, VerifierRule::ScalarType, || {
+        self.require(stmt.scalar == scalar, VerifierRule::ScalarType, || {
             format!("reads X{} of type {:?} as {scalar:?}", var.0, stmt.scalar)
         });
     }

@@ -42,8 +42,8 @@ impl FunctionVerifier<'_, '_> {
                     Constant::Int(_) => scalar == Some(Scalar::I64),
                     Constant::Bool(_) => scalar == Some(Scalar::Bool),
                 };
-                self.expect(fits, VerifierRule::ScalarType, || format!("{c:?} has the type {scalar:?}"));
-                self.expect(stmt.dims.is_empty(), VerifierRule::Rank, || "a constant has axes".to_owned());
+                self.require(fits, VerifierRule::ScalarType, || format!("{c:?} has the type {scalar:?}"));
+                self.require(stmt.dims.is_empty(), VerifierRule::Rank, || "a constant has axes".to_owned());
             }
             Rhs::Index(_) => self.has_scalar(stmt, Scalar::I64),
             Rhs::Add(items) => {
@@ -57,7 +57,7 @@ impl FunctionVerifier<'_, '_> {
             Rhs::Contract { bound, pred, neg, factors } => {
                 self.is_numeric_or_bool(stmt);
                 let count = factors.len();
-                self.expect((1..=2).contains(&count), VerifierRule::Rank, || format!("a product of {count} factors"));
+                self.require((1..=2).contains(&count), VerifierRule::Rank, || format!("a product of {count} factors"));
                 self.no_negation_of_bool(*neg, scalar);
                 for factor in factors {
                     self.element(factor, scalar);
@@ -68,10 +68,10 @@ impl FunctionVerifier<'_, '_> {
                 let of = self.get(r.operand.var).and_then(|s| s.scalar);
                 let result = if r.reducer.is_arg_reduction() { Some(Scalar::I64) } else { of };
                 self.element(&r.operand, of);
-                self.expect(of.is_some_and(|s| s != Scalar::Bool), VerifierRule::ScalarType, || {
+                self.require(of.is_some_and(|s| s != Scalar::Bool), VerifierRule::ScalarType, || {
                     format!("{} of {of:?}", r.reducer.keyword())
                 });
-                self.expect(scalar == result, VerifierRule::ScalarType, || {
+                self.require(scalar == result, VerifierRule::ScalarType, || {
                     format!("{} of {of:?} has the type {scalar:?}", r.reducer.keyword())
                 });
                 self.in_bounds(&stmt.dims, &r.bound, &r.visited_domain(), &r.operand, &stmt.needs);
@@ -80,13 +80,13 @@ impl FunctionVerifier<'_, '_> {
                 self.has_scalar(stmt, Scalar::I64);
                 let of = self.get(o.keys.var).and_then(|s| s.scalar);
                 self.element(&o.keys, of);
-                self.expect(!stmt.dims.is_empty(), VerifierRule::Rank, || "an order without an axis".to_owned());
+                self.require(!stmt.dims.is_empty(), VerifierRule::Rank, || "an order without an axis".to_owned());
                 self.in_bounds(&stmt.dims, &[], &o.pred, &o.keys, &stmt.needs);
             }
             Rhs::Map { operation, pred, args } => {
                 let types: Vec<Scalar> = args.iter().filter_map(|a| self.get(a.var).and_then(|s| s.scalar)).collect();
                 let result = result_type(*operation, &types);
-                self.expect(result.is_some() && result == scalar, VerifierRule::ScalarType, || {
+                self.require(result.is_some() && result == scalar, VerifierRule::ScalarType, || {
                     format!("{operation:?} of {types:?} has the type {scalar:?}")
                 });
                 for arg in args {
@@ -96,7 +96,9 @@ impl FunctionVerifier<'_, '_> {
                 }
             }
             Rhs::Call { .. } => self.call(stmt),
-            Rhs::Loop(of, part) => self.loop_result(of, *part, stmt),
+            Rhs::CallResult(producer, k) => self.call_result(*producer, *k, stmt),
+            Rhs::Loop(of) => self.loop_arguments(of, stmt),
+            Rhs::LoopResult(producer, result) => self.loop_result(*producer, *result, stmt),
             Rhs::Update { .. } => self.update(stmt),
         }
     }
@@ -105,25 +107,25 @@ impl FunctionVerifier<'_, '_> {
         let Some(input) = self.ssa.inputs.get(k as usize) else {
             return self.report(VerifierRule::Interface, format!("there is no input {k}"));
         };
-        self.expect(input.leaf.scalar == stmt.scalar, VerifierRule::Interface, || {
+        self.require(input.leaf.scalar == stmt.scalar, VerifierRule::Interface, || {
             format!("input {k} has the type {:?}, not {:?}", input.leaf.scalar, stmt.scalar)
         });
         self.same_extents(&stmt.dims, &input.leaf.dims, VerifierRule::Interface);
     }
 
     fn has_scalar(&mut self, stmt: &Statement, scalar: Scalar) {
-        self.expect(stmt.scalar == Some(scalar), VerifierRule::ScalarType, || {
+        self.require(stmt.scalar == Some(scalar), VerifierRule::ScalarType, || {
             format!("has the type {:?}, not {scalar:?}", stmt.scalar)
         });
     }
 
     fn is_numeric_or_bool(&mut self, stmt: &Statement) {
-        self.expect(stmt.scalar.is_some(), VerifierRule::ScalarType, || "a sum of relations".to_owned());
+        self.require(stmt.scalar.is_some(), VerifierRule::ScalarType, || "a sum of relations".to_owned());
     }
 
     fn no_negation_of_bool(&mut self, neg: bool, scalar: Option<Scalar>) {
         let negates = neg && scalar == Some(Scalar::Bool);
-        self.expect(!negates, VerifierRule::ScalarType, || "negates a truth value".to_owned());
+        self.require(!negates, VerifierRule::ScalarType, || "negates a truth value".to_owned());
     }
 
     /// Checks an update: the axes after the batch are those of the old tensor.
@@ -131,14 +133,14 @@ impl FunctionVerifier<'_, '_> {
         let Rhs::Update { base, batch, bound, pred, at, value, .. } = &stmt.rhs else { return };
         let Some(old) = self.get(base.var) else { return };
         let batch = *batch as usize;
-        self.expect(old.scalar == stmt.scalar, VerifierRule::ScalarType, || {
+        self.require(old.scalar == stmt.scalar, VerifierRule::ScalarType, || {
             format!("updates X{} of type {:?} as {:?}", base.var.0, old.scalar, stmt.scalar)
         });
         let own = old.dims.get(base.at.len()..).unwrap_or_default();
-        self.expect(base.at.len() <= old.dims.len() && at.len() == own.len(), VerifierRule::Rank, || {
+        self.require(base.at.len() <= old.dims.len() && at.len() == own.len(), VerifierRule::Rank, || {
             format!("writes {} indices of {} axes", at.len(), own.len())
         });
-        self.expect(batch <= stmt.dims.len(), VerifierRule::Rank, || format!("a batch of {batch} axes"));
+        self.require(batch <= stmt.dims.len(), VerifierRule::Rank, || format!("a batch of {batch} axes"));
         self.same_extents(stmt.dims.get(batch..).unwrap_or_default(), own, VerifierRule::Extent);
         self.element(value, stmt.scalar);
         let batch_extents = stmt.dims.get(..batch).unwrap_or_default();

@@ -20,7 +20,7 @@ use lang_ir::core::{DerivativeKind, TypeLeaf};
 use lang_ir::flat::InputSource;
 use lang_ir::origin::{CALL, LOOP, ZERO};
 use lang_ir::reduce::Reducer;
-use lang_ir::region::{LoopResult, SsaLoop};
+use lang_ir::region::LoopResult;
 use lang_ir::ssa::{Addend, Rhs, SsaFunction, Statement, StmtId, TensorAccess, index_number, statement_index};
 use lang_sizes::predicate::{Atom, Poly, Pred};
 use lang_syntax::ops::Scalar;
@@ -98,12 +98,14 @@ pub(super) fn adjoint<'a>(
         terms.get_mut(var.0 as usize)?.push(CotangentTerm { addend, present: Pred::falsity() });
     }
     let mut cotangents: Vec<Option<DerivativeValue>> = vec![None; ssa.stmts.len()];
+    let results = ssa.results_by_producer();
     for (k, stmt) in ssa.stmts.iter().enumerate().rev() {
         let var = StmtId(u32::try_from(k).ok()?);
         let own_terms = std::mem::take(terms.get_mut(k)?);
         if own_terms.is_empty() {
             pass.begin_rule(var, "6.20");
-            pass.propagate_call(k, stmt, &cotangents, &active, &mut terms)?;
+            let results = results.get(&var).map_or(&[][..], Vec::as_slice);
+            pass.propagate_results(var, stmt, results, &cotangents, &active, &mut terms)?;
             continue;
         }
         pass.begin_rule(var, if own_terms.len() > 1 { "6.25" } else { "6.19" });
@@ -123,7 +125,6 @@ pub(super) fn adjoint<'a>(
         if let Some(slot) = cotangents.get_mut(k) {
             *slot = Some(cotangent);
         }
-        pass.propagate_call(k, stmt, &cotangents, &active, &mut terms)?;
     }
     let mut outputs = ssa.outputs.clone();
     for k in wrt {
@@ -156,14 +157,15 @@ impl CotangentTerm {
 }
 
 /// Returns, for each statement, whether it depends on one of these inputs as a real (activity
-/// analysis).
+/// analysis). A call or a loop is active if one of its arguments is.
 pub(super) fn active_statements(ssa: &SsaFunction, wrt: &[u32]) -> Vec<bool> {
     let mut active: Vec<bool> = Vec::new();
     for stmt in &ssa.stmts {
         let mut depends = matches!(&stmt.rhs, Rhs::Input(k) if wrt.contains(k));
         stmt.rhs.for_each_access(&mut |a| depends |= active.get(a.var.0 as usize) == Some(&true));
+        depends |= stmt.rhs.producer().is_some_and(|of| active.get(of.0 as usize) == Some(&true));
         let stopped = matches!(&stmt.rhs, Rhs::Map { operation: lang_ir::core::ScalarOp::Stop, .. });
-        active.push(depends && is_real(stmt.scalar) && !stopped);
+        active.push(depends && (is_real(stmt.scalar) || stmt.rhs.is_producer()) && !stopped);
     }
     active
 }
@@ -242,8 +244,8 @@ impl Differentiator<'_> {
                 }
             }
             Rhs::Update { .. } => self.update_adjoint(var, stmt, cotangent, active, terms),
-            // All parts follow at once, when the first of them is reached (`propagate_call`).
-            Rhs::Call { .. } | Rhs::Loop(..) => {}
+            // The call or the loop passes the cotangents of all its results on (`propagate_results`).
+            Rhs::CallResult(..) | Rhs::LoopResult(..) | Rhs::Call { .. } | Rhs::Loop(_) => {}
         }
         Some(())
     }
@@ -285,52 +287,68 @@ impl Differentiator<'_> {
         }
     }
 
-    /// If statement `k` is the first part of a call, calls the adjoint of the callee. Its arguments
-    /// are those of the call and the cotangents of all parts.
-    fn propagate_call(
+    /// Passes the cotangents of the results of a call or a loop on to its operands. Other statements
+    /// have no results.
+    fn propagate_results(
         &mut self,
-        k: usize,
+        var: StmtId,
         stmt: &Statement,
+        results: &[StmtId],
         cotangents: &[Option<DerivativeValue>],
         active: &[bool],
         terms: &mut [Vec<CotangentTerm>],
     ) -> Option<()> {
-        if let Rhs::Loop(of, _) = &stmt.rhs {
-            return self.propagate_loop(k, of, stmt, cotangents, active, terms);
+        let with_cotangent = |v: &StmtId| {
+            let cotangent = cotangents.get(v.0 as usize)?.clone()?;
+            Some((self.ssa.stmts.get(v.0 as usize)?, cotangent))
+        };
+        let seeds: Vec<(&Statement, DerivativeValue)> = results.iter().filter_map(with_cotangent).collect();
+        match &stmt.rhs {
+            _ if seeds.is_empty() => Some(()),
+            Rhs::Loop(of) => {
+                let seed = |(s, cotangent): &(&Statement, DerivativeValue)| match s.rhs {
+                    Rhs::LoopResult(_, result) => Some((result, cotangent.clone())),
+                    _ => None,
+                };
+                let seeds: Vec<(LoopResult, DerivativeValue)> = seeds.iter().filter_map(seed).collect();
+                self.attribute_to(var, LOOP);
+                let is_active = |a: &TensorAccess| active.get(a.var.0 as usize) == Some(&true);
+                self.loop_adjoint((var, of), &seeds, &is_active, &stmt.needs, terms)
+            }
+            Rhs::Call { .. } => self.propagate_call(var, stmt, &seeds, active, terms),
+            _ => Some(()),
         }
-        let Rhs::Call { callee, sizes, pred, args, batch, .. } = &stmt.rhs else { return Some(()) };
-        let first = self.ssa.stmts.iter().position(|s| is_same_call(&s.rhs, &stmt.rhs)) == Some(k);
-        let parts: Vec<Option<StmtId>> = self
-            .ssa
-            .stmts
-            .iter()
-            .zip(cotangents)
-            .map(|(s, cotangent)| cotangent.as_ref().map(|c| c.var).filter(|_| is_same_call(&s.rhs, &stmt.rhs)))
-            .collect();
-        if !first || parts.iter().all(Option::is_none) {
-            return Some(());
-        }
-        self.attribute_to(StmtId(u32::try_from(k).ok()?), CALL);
+    }
+
+    /// Calls the adjoint of a callee. Its arguments are those of the call and the cotangents of
+    /// results.
+    fn propagate_call(
+        &mut self,
+        var: StmtId,
+        stmt: &Statement,
+        results: &[(&Statement, DerivativeValue)],
+        active: &[bool],
+        terms: &mut [Vec<CotangentTerm>],
+    ) -> Option<()> {
+        let Rhs::Call { callee, sizes, pred, args } = &stmt.rhs else { return Some(()) };
+        self.attribute_to(var, CALL);
         let varying: Vec<u32> =
             (0..).zip(args).filter(|(_, a)| active.get(a.var.0 as usize) == Some(&true)).map(|(k, _)| k).collect();
         let primal = (self.functions)(callee)?;
-        // The parts of the result that have a cotangent, one entry per statement.
-        let mut seeds: Vec<(u32, StmtId)> = Vec::new();
-        for (s, cotangent) in self.ssa.stmts.iter().zip(&parts) {
-            if let (Rhs::Call { result_index: part, .. }, Some(cotangent)) = (&s.rhs, cotangent) {
-                seeds.push((*part, *cotangent));
-            }
-        }
+        let seed = |(s, cotangent): &(&Statement, DerivativeValue)| match s.rhs {
+            Rhs::CallResult(_, output) => Some((output, cotangent.var)),
+            _ => None,
+        };
+        let mut seeds: Vec<(u32, StmtId)> = results.iter().filter_map(seed).collect();
         seeds.sort_unstable();
-        let (of, wrt) = (seeds.iter().map(|(part, _)| *part).collect(), passed_inputs(&primal, &varying).into());
+        let (of, wrt) = (seeds.iter().map(|(k, _)| *k).collect(), passed_inputs(&primal, &varying).into());
         let derived = Arc::new(callee.derivative(DerivativeKind::Adjoint { outputs: of, wrt }));
         let ssa = (self.functions)(&derived)?;
-        let outer = stmt.dims.get(..*batch as usize)?.to_vec();
-        // Restricts the call to where some part has a cotangent, as far as indices and sizes
+        let outer = stmt.dims.clone();
+        // Restricts the call to where some result has a cotangent, as far as indices and sizes
         // determine that.
-        let some = self.ssa.stmts.iter().zip(cotangents).filter(|(s, _)| is_same_call(&s.rhs, &stmt.rhs));
-        let some = some.filter_map(|(s, c)| {
-            Some(exists_over(outer.len(), s.dims.get(outer.len()..)?, &c.as_ref()?.support.data_independent_part()))
+        let some = results.iter().filter_map(|(s, cotangent)| {
+            Some(exists_over(outer.len(), s.dims.get(outer.len()..)?, &cotangent.support.data_independent_part()))
         });
         let pred = &pred.and(&Pred::any_of(some));
         let mut vars = Vec::new();
@@ -353,46 +371,6 @@ impl Differentiator<'_> {
             self.transpose(&inner, &[], (pred, present), false, &of, &[part], terms);
         }
         Some(())
-    }
-}
-
-impl Differentiator<'_> {
-    /// If statement `k` is the first part of a loop, derives all parts at once.
-    fn propagate_loop(
-        &mut self,
-        k: usize,
-        of: &Arc<SsaLoop>,
-        stmt: &Statement,
-        cotangents: &[Option<DerivativeValue>],
-        active: &[bool],
-        terms: &mut [Vec<CotangentTerm>],
-    ) -> Option<()> {
-        let part = |s: &Statement| match &s.rhs {
-            Rhs::Loop(other, part) if Arc::ptr_eq(other, of) || other == of => Some(*part),
-            _ => None,
-        };
-        if self.ssa.stmts.iter().position(|s| part(s).is_some()) != Some(k) {
-            return Some(());
-        }
-        let result_cotangents: Vec<(LoopResult, DerivativeValue)> =
-            self.ssa.stmts.iter().zip(cotangents).filter_map(|(s, c)| Some((part(s)?, c.clone()?))).collect();
-        if result_cotangents.is_empty() {
-            return Some(());
-        }
-        self.attribute_to(StmtId(u32::try_from(k).ok()?), LOOP);
-        let is_active = |a: &TensorAccess| active.get(a.var.0 as usize) == Some(&true);
-        self.loop_adjoint(of, &result_cotangents, &is_active, &stmt.needs, terms)
-    }
-}
-
-/// Whether both are parts of one call.
-fn is_same_call(a: &Rhs, b: &Rhs) -> bool {
-    match (a, b) {
-        (
-            Rhs::Call { callee: c, sizes: s, pred: p, args: a, batch: b, .. },
-            Rhs::Call { callee, sizes, pred, args, batch, .. },
-        ) => (c, s, p, a, b) == (callee, sizes, pred, args, batch),
-        _ => false,
     }
 }
 

@@ -76,6 +76,17 @@ pub(super) fn forward<'a>(
     Some((pass, outputs))
 }
 
+/// The derived call of a call.
+#[derive(Clone)]
+pub(super) struct ForwardCall {
+    /// The callee of the primal call.
+    primal: Arc<SsaFunction>,
+    /// The results of the derived call.
+    parts: Arc<[StmtId]>,
+    /// The batch tuples for which it happens.
+    pred: Pred,
+}
+
 impl Differentiator<'_> {
     /// Returns the tangent of a statement, `Some(None)` if it is zero, or `None` if it has no
     /// derivative.
@@ -185,9 +196,12 @@ impl Differentiator<'_> {
                 }
                 (!terms.is_empty()).then(|| self.builder.add(&stmt.dims, scalar, &terms, needs))
             }
-            Rhs::Loop(of, part) => {
+            // The tangents belong to its results.
+            Rhs::Call { .. } | Rhs::Loop(_) => None,
+            Rhs::LoopResult(producer, part) => {
                 self.attribute_to(var, LOOP);
-                let tangent = self.loop_tangent(of, *part, stmt, tangents)?;
+                let of = self.ssa.loop_at(*producer)?;
+                let tangent = self.loop_tangent(*producer, *part, stmt, tangents)?;
                 // If the loop does not run, its last value has the tangent of the initial value. If
                 // that is zero, so is the result wherever the loop does not run.
                 let init = |k: &u32| of.args.get(*k as usize).and_then(|a| tangents.get(a.access().var.0 as usize));
@@ -198,7 +212,8 @@ impl Differentiator<'_> {
                     _ => Pred::truth(),
                 };
                 if let Some(t) = tangent {
-                    let some = if self.tangents_may_lack_terms(of) { self.nonzero_pred(t) } else { Pred::truth() };
+                    let some =
+                        if self.tangents_may_lack_terms(*producer) { self.nonzero_pred(t) } else { Pred::truth() };
                     present.push(ran.and(&self.builder.support(&self.at_own_indices(t))).and(&some));
                 }
                 tangent
@@ -207,56 +222,71 @@ impl Differentiator<'_> {
                 present.push(Pred::truth());
                 self.update_tangent(var, stmt, tangents)
             }
-            Rhs::Call { callee, sizes, pred, args, batch, result_index: part } => {
-                let active: Vec<u32> = (0..).zip(args).filter(|(_, a)| of(a.var).is_some()).map(|(k, _)| k).collect();
-                if active.is_empty() || !is_real(stmt.scalar) {
+            Rhs::CallResult(producer, output) => {
+                if !is_real(stmt.scalar) {
                     return Some(None);
                 }
                 self.begin_rule(var, "6.13");
-                let primal = (self.functions)(callee)?;
-                let inputs = passed_inputs(&primal, &active);
-                let derived = Arc::new(callee.derivative(DerivativeKind::Forward(inputs.into())));
-                let ssa = (self.functions)(&derived)?;
-                let outer = stmt.dims.get(..*batch as usize)?.to_vec();
-                let whole = |this: &Self, a: &TensorAccess| spread_argument(this, &outer, a);
-                let mut operands: Vec<TensorAccess> = args.clone();
-                // Restricts the call to where some argument has a tangent, as far as indices and
-                // sizes determine that.
-                let mut some = Vec::new();
-                for arg in args {
-                    let Some(tangent) = of(arg.var) else { continue };
-                    // The argument's own indices follow those of the call.
-                    let (dims, spread) = whole(self, arg);
-                    let present = tangent.support.map(&|p| substitute_indices(p, &spread.at)).data_independent_part();
-                    some.push(exists_over(outer.len(), dims.get(outer.len()..).unwrap_or_default(), &present));
-                    operands.push(TensorAccess { var: tangent.var, at: arg.at.clone() });
-                }
-                let pred = &pred.and(&Pred::any_of(some));
-                let mut vars = Vec::new();
-                for arg in &operands {
-                    let of = whole(self, arg);
-                    let var = self.builder.contract(&of.0, Vec::new(), pred, false, &[of.1], Vec::new());
-                    vars.push(var);
-                }
-                let call = BatchedCall {
-                    callee: &derived,
-                    sizes: sizes.clone(),
-                    args: vars,
-                    dims: outer,
-                    pred: pred.clone(),
-                    needs,
-                };
-                let parts = self.call(&call, &ssa);
+                let Some(call) = self.forward_call(*producer, tangents)? else { return Some(None) };
                 // The derived function returns the parts of the result, then the tangents of the
                 // real parts.
-                let real = primal.outputs.iter().take(*part as usize).filter(|(leaf, _)| is_real(leaf.scalar)).count();
-                let part = parts.get(primal.outputs.len() + real).copied();
-                present.extend(part.map(|part| pred.and(&self.builder.support(&self.at_own_indices(part)))));
-                part
+                let real = call.primal.outputs.iter().take(*output as usize);
+                let real = real.filter(|(leaf, _)| is_real(leaf.scalar)).count();
+                let tangent = call.parts.get(call.primal.outputs.len() + real).copied();
+                present.extend(tangent.map(|t| call.pred.and(&self.builder.support(&self.at_own_indices(t)))));
+                tangent
             }
         };
         let dims = &stmt.dims;
         Some(tangent.map(|var| DerivativeValue { var, support: self.join_supports(dims, present) }))
+    }
+
+    /// Returns the derived call of a call, `Some(None)` if no argument has a tangent, or `None` if the
+    /// callee has no derivative. A call is derived once for all its results.
+    #[expect(clippy::option_option, reason = "no derivative, or a derivative that is zero")]
+    fn forward_call(&mut self, producer: StmtId, tangents: &[Option<DerivativeValue>]) -> Option<Option<ForwardCall>> {
+        if let Some(known) = self.forward_calls.get(&producer) {
+            return Some(Some(known.clone()));
+        }
+        let of = |v: StmtId| tangents.get(v.0 as usize).and_then(Option::as_ref);
+        let Statement { dims: outer, rhs: Rhs::Call { callee, sizes, pred, args }, needs, .. } =
+            self.ssa.stmts.get(producer.0 as usize)?
+        else {
+            return None;
+        };
+        let active: Vec<u32> = (0..).zip(args).filter(|(_, a)| of(a.var).is_some()).map(|(k, _)| k).collect();
+        if active.is_empty() {
+            return Some(None);
+        }
+        let primal = (self.functions)(callee)?;
+        let inputs = passed_inputs(&primal, &active);
+        let derived = Arc::new(callee.derivative(DerivativeKind::Forward(inputs.into())));
+        let ssa = (self.functions)(&derived)?;
+        let whole = |this: &Self, a: &TensorAccess| spread_argument(this, outer, a);
+        let mut operands: Vec<TensorAccess> = args.clone();
+        // Restricts the call to where some argument has a tangent, as far as indices and sizes
+        // determine that.
+        let mut some = Vec::new();
+        for arg in args {
+            let Some(tangent) = of(arg.var) else { continue };
+            // The argument's own indices follow those of the call.
+            let (dims, spread) = whole(self, arg);
+            let present = tangent.support.map(&|p| substitute_indices(p, &spread.at)).data_independent_part();
+            some.push(exists_over(outer.len(), dims.get(outer.len()..).unwrap_or_default(), &present));
+            operands.push(TensorAccess { var: tangent.var, at: arg.at.clone() });
+        }
+        let pred = pred.and(&Pred::any_of(some));
+        let mut vars = Vec::new();
+        for arg in &operands {
+            let of = whole(self, arg);
+            vars.push(self.builder.contract(&of.0, Vec::new(), &pred, false, &[of.1], Vec::new()));
+        }
+        let (sizes, dims, needs) = (sizes.clone(), outer.clone(), needs.clone());
+        let call = BatchedCall { callee: &derived, sizes, args: vars, dims, pred: pred.clone(), needs };
+        let parts = self.call(&call, &ssa);
+        let call = ForwardCall { primal, parts: parts.into(), pred };
+        self.forward_calls.insert(producer, call.clone());
+        Some(Some(call))
     }
 
     /// Adds a call of a derived definition, and returns its parts.

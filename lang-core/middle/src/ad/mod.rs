@@ -15,7 +15,7 @@ mod reduce;
 pub mod rule;
 mod update;
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 use self::partial::ReadDomain;
@@ -115,6 +115,8 @@ struct Differentiator<'a> {
     /// The supports of the results: of the cotangents in an adjoint, or of the tangents of the real
     /// outputs.
     result_supports: Vec<Pred>,
+    /// The derived calls, by the statement of the primal call.
+    forward_calls: BTreeMap<StmtId, forward::ForwardCall>,
     /// The loops of tangents that the pass has built.
     forward_loops: Vec<loops::ForwardLoop>,
     /// The loops that restore arrays.
@@ -136,6 +138,7 @@ impl<'a> Differentiator<'a> {
             met_singular_factor: false,
             nonzero_tests: HashSet::new(),
             result_supports: Vec::new(),
+            forward_calls: BTreeMap::new(),
             forward_loops: Vec::new(),
             restoring_loops: Vec::new(),
         }

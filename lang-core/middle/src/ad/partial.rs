@@ -171,7 +171,7 @@ impl Differentiator<'_> {
             Rhs::Reduce(_) | Rhs::Argsort(_) => false,
             Rhs::Constant(c) => matches!(c, Constant::Real(x) if !x.is_finite()),
             Rhs::Update { .. } => false,
-            Rhs::Call { .. } | Rhs::Loop(..) => true,
+            Rhs::Call { .. } | Rhs::CallResult(..) | Rhs::Loop(_) | Rhs::LoopResult(..) => true,
             Rhs::Map { operation, args, .. } => match operation {
                 ScalarOp::Scalar(f) => !f.is_total(),
                 ScalarOp::Pow | ScalarOp::Binary(BinOp::Div | BinOp::Mod | BinOp::FloorDiv) => true,

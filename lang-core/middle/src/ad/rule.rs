@@ -264,7 +264,15 @@ impl DependenceAnalysis<'_> {
             stmt.dims.iter().for_each(|n| for_each_poly_read(n, &mut |v| open.push(v)));
             match &stmt.rhs {
                 Rhs::Input(k) => drop(found.insert(*k)),
-                Rhs::Call { callee, sizes, pred, args, result_index: part, .. } => {
+                // The producer has checks and extents of its own, and reads what its results need.
+                Rhs::Call { .. } | Rhs::Loop(_) => {}
+                Rhs::CallResult(producer, part) => {
+                    open.push(*producer);
+                    let Some(Rhs::Call { callee, sizes, pred, args }) =
+                        ssa.stmts.get(producer.0 as usize).map(|s| &s.rhs)
+                    else {
+                        continue;
+                    };
                     sizes.iter().for_each(|p| for_each_poly_read(p, &mut |v| open.push(v)));
                     for_each_pred_read(pred, &mut |v| open.push(v));
                     let read = ensure_sufficient_stack(|| self.arguments_read(callee, *part));
@@ -275,7 +283,9 @@ impl DependenceAnalysis<'_> {
                         }
                     }
                 }
-                Rhs::Loop(of, part) => {
+                Rhs::LoopResult(producer, part) => {
+                    open.push(*producer);
+                    let Some(of) = ssa.loop_at(*producer) else { continue };
                     let needed = loop_pruning::loop_needs(of, &BTreeSet::from([*part]), &mut BodyReads::default());
                     of.for_each_operand(&needed.inputs, &mut |v| open.push(v));
                 }

@@ -405,15 +405,21 @@ impl<'s> ContentHasher<'s> {
                 let operation = HashBuilder::new("operation").chain(operation).finish();
                 combine_in_order("map", [Some(operation), pred(p)].into_iter().chain(args.iter().map(access)))
             }
-            Rhs::Call { callee, sizes, pred: p, args, batch, result_index: part } => {
-                let of = HashBuilder::new("callee").chain(callee).chain(batch).chain(part).finish();
+            Rhs::Call { callee, sizes, pred: p, args } => {
+                let of = HashBuilder::new("callee").chain(callee).finish();
                 combine_in_order("call", [Some(of), polys(sizes), pred(p)].into_iter().chain(args.iter().map(access)))
             }
             Rhs::Update { base, batch, bound, pred: p, at, value, accumulate: add } => {
                 let how = HashBuilder::new("how").chain(batch).chain(add).finish();
                 combine_in_order("update", [Some(how), access(base), polys(bound), pred(p), polys(at), access(value)])
             }
-            Rhs::Loop(of, part) => self.loop_result_content(of, *part),
+            Rhs::CallResult(producer, output) => {
+                let output = HashBuilder::new("output").chain(output).finish();
+                combine_in_order("call result", [self.statement_content(*producer), Some(output)])
+            }
+            Rhs::LoopResult(producer, result) => self.loop_result_content(self.ssa.loop_at(*producer)?, *result),
+            // Only its results are values.
+            Rhs::Loop(_) => None,
         };
         let kind = HashBuilder::new("kind").chain(&stmt.scalar).finish();
         combine_in_order("statement", [Some(kind), Some(dims), what])

@@ -12,7 +12,7 @@ use super::{Amount, CostFormulas, CostLookup, CostSite, FormulaMax, integer_inpu
 use lang_base::{BackgroundDrop, check_cancelled};
 use lang_ir::argsort;
 use lang_ir::core::{Constant, ScalarOp};
-use lang_ir::counted_cost::{element_bytes, is_real, is_same_call, read_by_loops};
+use lang_ir::counted_cost::{element_bytes, is_real, read_by_loops};
 use lang_ir::region::LoopResult;
 use lang_ir::ssa::{
     CHECK_PATH_BIT, Rhs, RuntimeCheck, SsaFunction, Statement, StmtId, TensorAccess, for_each_pred_read,
@@ -236,11 +236,10 @@ impl CostAnalysis<'_> {
         let mut amounts: BackgroundDrop<Vec<(CostSite, Amount)>> = BackgroundDrop::default();
         let (mut nested_bytes, mut loop_bytes) = (BackgroundDrop::<FormulaMax>::default(), Formula::default());
         let mut spans: BackgroundDrop<Vec<FormulaMax>> = BackgroundDrop::default();
-        let mut calls: Vec<(u32, &Rhs)> = Vec::new();
         let read = read_by_loops(ssa);
         for (k, stmt) in (0..).zip(&ssa.stmts) {
             check_cancelled();
-            if matches!(stmt.rhs, Rhs::Loop(_, LoopResult::PerIteration(_) | LoopResult::Checkpoint(_)))
+            if matches!(stmt.rhs, Rhs::LoopResult(_, LoopResult::PerIteration(_) | LoopResult::Checkpoint(_)))
                 && read.contains(&StmtId(k))
             {
                 let dims: Vec<Poly> = stmt.dims.iter().map(|n| self.poly_in_sizes(scope, n)).collect();
@@ -248,16 +247,6 @@ impl CostAnalysis<'_> {
                     &element_count(&dims, &scope.context)
                         .mul_ratio(&Ratio::constant(element_bytes(stmt.scalar).into())),
                 );
-            }
-            // One computation yields all results of a call or loop, so the first of them has its
-            // cost.
-            if matches!(stmt.rhs, Rhs::Call { .. } | Rhs::Loop(..)) {
-                if let Some((first, _)) = calls.iter().find(|(_, c)| is_same_call(c, &stmt.rhs)) {
-                    let span = spans.get(*first as usize).cloned().unwrap_or_default();
-                    spans.push(span);
-                    continue;
-                }
-                calls.push((k, &stmt.rhs));
             }
             scope.path.push(k);
             let cost = self.statement_cost(scope, stmt);
@@ -373,7 +362,7 @@ impl CostAnalysis<'_> {
         let real = i128::from(is_real(stmt.scalar));
         let mut cost = StatementCost::default();
         match &stmt.rhs {
-            Rhs::Input(_) | Rhs::Constant(_) | Rhs::Zero => {}
+            Rhs::Input(_) | Rhs::Constant(_) | Rhs::Zero | Rhs::CallResult(..) | Rhs::LoopResult(..) => {}
             Rhs::Index(_) => {
                 let nest = self.cost_nest(scope, &stmt.dims, stmt.dims.len(), Vec::new());
                 cost.amount.iterations = self.term_count(scope, 0, &nest);
@@ -455,7 +444,7 @@ impl CostAnalysis<'_> {
                 cost.amount.iterations = terms;
             }
             Rhs::Call { .. } => return self.call_cost(scope, stmt),
-            Rhs::Loop(of, _) => return self.loop_cost(scope, of),
+            Rhs::Loop(of) => return self.loop_cost(scope, of),
         }
         cost
     }
@@ -666,7 +655,8 @@ impl CostAnalysis<'_> {
             let path: Vec<u32> =
                 scope.path.iter().copied().take(scope.path.len().saturating_sub(1)).chain([var.0]).collect();
             let content = match &scope.ssa.stmts.get(var.0 as usize)?.rhs {
-                Rhs::Loop(of, LoopResult::TripCount) => {
+                Rhs::LoopResult(producer, LoopResult::TripCount) => {
+                    let of = scope.ssa.loop_at(*producer)?;
                     scope.contents.repetition_content(of).map(|c| c.aspect("trips"))
                 }
                 _ => scope.contents.statement_content(var).map(|c| c.aspect("value")),

@@ -35,13 +35,12 @@ struct Repetitions<'s> {
 
 impl CostAnalysis<'_> {
     pub(super) fn call_cost(&mut self, scope: &CostScope<'_>, stmt: &Statement) -> StatementCost {
-        let Rhs::Call { callee, sizes, pred, args, batch, .. } = &stmt.rhs else { return StatementCost::default() };
+        let Rhs::Call { callee, sizes, pred, args } = &stmt.rhs else { return StatementCost::default() };
         let path = scope.path.clone();
-        let batch = *batch as usize;
-        let indices = self.indices(scope, stmt.dims.get(..batch).unwrap_or_default(), 0);
+        let indices = self.indices(scope, &stmt.dims, 0);
         let conjuncts = self.conjuncts_in_sizes(scope, pred);
-        let form = (stmt.dims.get(..batch).unwrap_or_default().to_vec(), pred.clone());
-        let nest = CostNest::new(form.0.clone(), indices.clone(), batch, conjuncts, scope.nest_facts());
+        let form = (stmt.dims.clone(), pred.clone());
+        let nest = CostNest::new(form.0.clone(), indices.clone(), stmt.dims.len(), conjuncts, scope.nest_facts());
         let pred = nest.pred().clone();
         let count =
             self.formula_or_symbol(scope, CostSymbolKind::Terms(0), &[&nest], nest.term_count(), || nest.max_terms());

@@ -11,31 +11,32 @@ use std::sync::Arc;
 use super::loop_pruning::{self, BodyReads, InvariantCarries};
 use lang_ir::core::TypeLeaf;
 use lang_ir::origin::DceOutcome;
-use lang_ir::region::{LoopResult, SsaLoop};
+use lang_ir::region::LoopResult;
 use lang_ir::ssa::{
-    Rhs, RuntimeCheck, SsaFunction, Statement, StmtId, TensorAccess, for_each_poly_read, for_each_pred_read,
+    Rhs, SsaFunction, Statement, StmtId, TensorAccess, for_each_poly_read, for_each_pred_read, union_of_checks,
 };
 use lang_sizes::predicate::{Atom, LocalId, Poly, Pred};
 
 /// Returns which statements and which checks the outputs need. If `inputs` is true, all inputs are
-/// live too. A loop is live only for the parts that are read.
-pub(crate) fn live_statements(ssa: &SsaFunction, inputs: bool) -> (Vec<bool>, Vec<bool>) {
-    live_for_outputs(ssa, &ssa.outputs, inputs, &mut BodyReads::default())
+/// live too. A loop reads only what its live results need.
+fn live_statements(ssa: &SsaFunction, inputs: bool) -> (Vec<bool>, Vec<bool>) {
+    live_for_outputs(ssa, &ssa.outputs, inputs, Some(&mut BodyReads::default()))
 }
 
 /// Returns the same as [`live_statements`] for some of the outputs. `known` caches the inputs that
-/// loop bodies read.
+/// loop bodies read; without it, a loop reads all its arguments.
 pub(crate) fn live_for_outputs(
     ssa: &SsaFunction,
     outputs: &[(TypeLeaf, StmtId)],
     inputs: bool,
-    known: &mut BodyReads,
+    mut known: Option<&mut BodyReads>,
 ) -> (Vec<bool>, Vec<bool>) {
     let mut live = vec![false; ssa.stmts.len()];
     let mut live_checks = vec![false; ssa.checks.len()];
     let mut open: Vec<StmtId> = outputs.iter().map(|(_, v)| *v).collect();
     let mut checks: Vec<u32> = ssa.needs.clone();
-    let mut found: Vec<(&Arc<SsaLoop>, BTreeSet<LoopResult>)> = Vec::new();
+    // The live results of each loop.
+    let mut live_results: BTreeMap<StmtId, BTreeSet<LoopResult>> = BTreeMap::new();
     for (leaf, _) in outputs {
         leaf.dims.iter().for_each(|n| for_each_poly_read(n, &mut |v| open.push(v)));
     }
@@ -60,78 +61,79 @@ pub(crate) fn live_for_outputs(
         *slot = true;
         checks.extend(&stmt.needs);
         stmt.dims.iter().for_each(|n| for_each_poly_read(n, &mut |v| open.push(v)));
-        let Rhs::Loop(of, part) = &stmt.rhs else {
-            stmt.rhs.for_each_operand(&mut |v| open.push(v));
-            continue;
-        };
-        let at = found.iter().position(|(other, _)| is_same_loop(other, of)).unwrap_or_else(|| {
-            found.push((of, BTreeSet::new()));
-            found.len() - 1
-        });
-        let Some((_, parts)) = found.get_mut(at) else { continue };
-        parts.insert(*part);
-        of.for_each_operand(&loop_pruning::loop_needs(of, parts, known).inputs, &mut |v| open.push(v));
+        match (&stmt.rhs, &mut known) {
+            (Rhs::Loop(_), Some(_)) => {}
+            (Rhs::LoopResult(producer, result), Some(known)) => {
+                open.push(*producer);
+                let Some(of) = ssa.loop_at(*producer) else { continue };
+                let results = live_results.entry(*producer).or_default();
+                results.insert(*result);
+                of.for_each_operand(&loop_pruning::loop_needs(of, results, known).inputs, &mut |v| open.push(v));
+            }
+            (rhs, _) => rhs.for_each_operand(&mut |v| open.push(v)),
+        }
     }
     (live, live_checks)
 }
 
-/// Prunes each loop to the parts that are read. A part that the loop never changes is read from its
-/// initial value instead. Returns the position of each such statement, with the checks that it must
-/// then make itself.
-fn prune_loops(ssa: &mut SsaFunction) -> Vec<(usize, Vec<RuntimeCheck>)> {
-    let mut found: Vec<(Arc<SsaLoop>, BTreeSet<LoopResult>)> = Vec::new();
-    for stmt in &ssa.stmts {
-        if let Rhs::Loop(of, part) = &stmt.rhs {
-            match found.iter_mut().find(|(other, _)| is_same_loop(other, of)) {
-                Some((_, parts)) => drop(parts.insert(*part)),
-                None => found.push((of.clone(), BTreeSet::from([*part]))),
-            }
-        }
-    }
-    let mut moved_checks = Vec::new();
-    for (of, mut parts) in found {
+/// Prunes each loop to its live results. A result that the loop never changes is read from its
+/// initial value instead, by a statement that needs the checks of the loop. A loop without other
+/// results then has no reader.
+fn prune_loops(ssa: &mut SsaFunction, live: &[bool]) {
+    for (producer, results) in ssa.results_by_producer() {
+        let Some(Rhs::Loop(of)) = ssa.stmts.get(producer.0 as usize).map(|s| s.rhs.clone()) else { continue };
+        let Some(needs) = ssa.stmts.get(producer.0 as usize).map(|s| s.needs.clone()) else { continue };
+        let results = results.into_iter().filter(|v| live.get(v.0 as usize) == Some(&true));
+        let results: Vec<(StmtId, LoopResult)> = results
+            .filter_map(|v| match ssa.stmts.get(v.0 as usize)?.rhs {
+                Rhs::LoopResult(_, result) => Some((v, result)),
+                _ => None,
+            })
+            .collect();
+        let mut kept: BTreeSet<LoopResult> = results.iter().map(|(_, result)| *result).collect();
         let unchanged = InvariantCarries::of_loop(&of);
-        let changes = |part: &LoopResult| unchanged.initial_value(&of, *part, 0).is_none();
-        // If no part changes, the loop disappears, and its checks move to the readers. If they
-        // cannot move (`None`), the loop stays.
-        let outside = if parts.iter().any(changes) { Some(Vec::new()) } else { unchanged.hoisted_checks(ssa, &of) };
-        let (mut new, mut moved) = (of.clone(), BTreeMap::new());
-        if outside.is_some() {
-            parts.retain(changes);
+        let changes = |result: &LoopResult| unchanged.initial_value(&of, *result, 0).is_none();
+        // If no result changes, the checks of the loop move to the readers of the initial values. If
+        // they cannot move (`None`), the loop stays.
+        let moved_checks = if kept.iter().any(changes) { Some(Vec::new()) } else { unchanged.hoisted_checks(ssa, &of) };
+        let (mut new, mut renumbered) = (of.clone(), BTreeMap::new());
+        if moved_checks.is_some() {
+            kept.retain(changes);
         }
-        if !parts.is_empty() {
-            let unpruned = if outside.is_some() { unchanged.without_carries(&of) } else { (*of).clone() };
-            let (pruned, to) = loop_pruning::prune_loop(&unpruned, &parts);
-            (new, moved) = (Arc::new(pruned), to);
+        if !kept.is_empty() {
+            let unpruned = if moved_checks.is_some() { unchanged.without_carries(&of) } else { (*of).clone() };
+            let (pruned, to) = loop_pruning::prune_loop(&unpruned, &kept);
+            (new, renumbered) = (Arc::new(pruned), to);
         }
-        for (k, stmt) in ssa.stmts.iter_mut().enumerate() {
-            let Rhs::Loop(here, part) = &mut stmt.rhs else { continue };
-            if !is_same_loop(here, &of) {
-                continue;
-            }
-            match (moved.get(part), &outside) {
-                (Some(to), _) => (*part, *here) = (*to, new.clone()),
-                (None, Some(checks)) => {
-                    let Some(before) = unchanged.initial_value(&of, *part, stmt.dims.len()) else { continue };
-                    let (bound, factors) = (Vec::new(), vec![before]);
+        let first = u32::try_from(ssa.checks.len()).unwrap_or(u32::MAX);
+        ssa.checks.extend(moved_checks.iter().flatten().cloned());
+        let moved: Vec<u32> = (first..).zip(moved_checks.iter().flatten()).map(|(k, _)| k).collect();
+        for (v, result) in results {
+            let Some(stmt) = ssa.stmts.get_mut(v.0 as usize) else { continue };
+            match (renumbered.get(&result), unchanged.initial_value(&of, result, stmt.dims.len())) {
+                (Some(to), _) => stmt.rhs = Rhs::LoopResult(producer, *to),
+                (None, Some(initial)) if moved_checks.is_some() => {
+                    let (bound, factors) = (Vec::new(), vec![initial]);
                     stmt.rhs = Rhs::Contract { bound, pred: of.pred.clone(), neg: false, factors };
-                    moved_checks.push((k, checks.clone()));
+                    stmt.needs = union_of_checks(&union_of_checks(&stmt.needs, &needs), &moved);
                 }
-                (None, None) => {}
+                _ => {}
             }
+        }
+        if let Some(stmt) = ssa.stmts.get_mut(producer.0 as usize) {
+            stmt.rhs = Rhs::Loop(new);
         }
     }
-    moved_checks
-}
-
-fn is_same_loop(a: &Arc<SsaLoop>, b: &Arc<SsaLoop>) -> bool {
-    Arc::ptr_eq(a, b) || a == b
 }
 
 /// Removes the statements that the outputs do not need. Inputs remain. Returns the fate of each
 /// statement.
 pub fn eliminate_dead_code(ssa: &mut SsaFunction) -> Vec<DceOutcome> {
-    let (live, live_checks) = live_statements(ssa, true);
+    if ssa.stmts.iter().any(|s| matches!(s.rhs, Rhs::Loop(_))) {
+        let (live, _) = live_statements(ssa, true);
+        prune_loops(ssa, &live);
+    }
+    let (live, live_checks) = live_for_outputs(ssa, &ssa.outputs, true, None);
     let order = topological_order(ssa, &live);
     let mut vars = vec![0; ssa.stmts.len()];
     for (new, old) in (0..).zip(&order) {
@@ -149,18 +151,10 @@ pub fn eliminate_dead_code(ssa: &mut SsaFunction) -> Vec<DceOutcome> {
     ssa.stmts = order.iter().filter_map(|k| ssa.stmts.get(*k).cloned()).collect();
     let mut kept = live_checks.iter();
     ssa.checks.retain(|_| kept.next().copied().unwrap_or(false));
-    let more = prune_loops(ssa);
     for stmt in &mut ssa.stmts {
         stmt.dims.iter_mut().for_each(|n| *n = renumber.poly(n));
         stmt.rhs = renumber.rhs(&stmt.rhs);
         stmt.needs.iter_mut().for_each(|c| *c = renumber.check(*c));
-    }
-    for (k, checks) in more {
-        for check in checks {
-            let number = u32::try_from(ssa.checks.len()).unwrap_or(u32::MAX);
-            ssa.checks.push(check);
-            ssa.stmts.get_mut(k).into_iter().for_each(|stmt| stmt.needs.push(number));
-        }
     }
     for check in &mut ssa.checks {
         check.dims.iter_mut().for_each(|n| *n = renumber.poly(n));

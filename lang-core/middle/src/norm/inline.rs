@@ -13,12 +13,13 @@ use lang_ir::flat::{FunctionInput, InputSource};
 use lang_ir::inline_map::InlineMap;
 use lang_ir::region::SsaLoop;
 use lang_ir::ssa::{
-    self, Addend, ResolvedAccess, Rhs, RuntimeCheck, SsaBuilder, SsaFunction, StmtId, TensorAccess, index_number,
+    self, Addend, Producer, ResolvedAccess, Rhs, RuntimeCheck, SsaBuilder, SsaFunction, StmtId, TensorAccess,
+    index_number,
 };
 use lang_sizes::predicate::{Atom, LocalId, Poly, Pred};
 use lang_syntax::ops::{BinOp, Scalar};
 
-/// The largest number of statements, inputs aside, of a definition that is inlined.
+/// The largest number of statements with elements, inputs aside, of a definition that is inlined.
 const MAX_INLINE_STATEMENTS: usize = 24;
 
 /// The same limit in a form that shows a reader the callee's statements.
@@ -40,9 +41,10 @@ pub(crate) struct BatchedCall<'a> {
     pub(crate) needs: Vec<u32>,
 }
 
-/// Whether the definition may be inlined, and has at most `most` statements.
+/// Whether the definition may be inlined, and has at most `most` statements with elements.
 fn is_inlinable(ssa: &SsaFunction, most: usize) -> bool {
-    !ssa.is_opaque && ssa.stmts.iter().filter(|s| !matches!(s.rhs, Rhs::Input(_))).count() <= most
+    let counts = |rhs: &Rhs| !matches!(rhs, Rhs::Input(_)) && !rhs.is_producer();
+    !ssa.is_opaque && ssa.stmts.iter().filter(|s| counts(&s.rhs)).count() <= most
 }
 
 /// Adds a call, inlined or not. Returns the parts of its result, with the indices of the place
@@ -175,7 +177,7 @@ fn has_varying_extents(ssa: &SsaFunction, locals: &HashMap<LocalId, Poly>) -> bo
     found
 }
 
-/// Adds a call statement for each part of the result.
+/// Adds a call and a statement for each part of its result.
 #[expect(clippy::too_many_arguments, reason = "the parts of a call")]
 fn add_call_statements(
     builder: &mut SsaBuilder,
@@ -193,62 +195,47 @@ fn add_call_statements(
         vars: Vec::new(),
         outer_rank: batch.len(),
     };
-    let parts = (0..).zip(&ssa.outputs).map(|(part, (leaf, _))| {
-        let args = args.iter().map(|var| TensorAccess { var: *var, at: own.clone() }).collect();
-        let dims = batch.iter().cloned().chain(leaf.dims.iter().map(|n| put.map_poly(n))).collect();
-        let of =
-            CallResult { callee: callee.clone(), sizes: sizes.to_vec(), args, batch: batch.len(), result_index: part };
-        of.push_unbatched(builder, dims, leaf.scalar, pred, needs)
+    let args = args.iter().map(|var| TensorAccess { var: *var, at: own.clone() }).collect();
+    let call = UnaddedCall { callee: callee.clone(), sizes: sizes.to_vec(), args, batch: batch.to_vec() };
+    let producer = call.push_unbatched(builder, pred, needs);
+    let results = (0..).zip(&ssa.outputs).map(|(k, (leaf, _))| {
+        let dims: Vec<Poly> = batch.iter().cloned().chain(leaf.dims.iter().map(|n| put.map_poly(n))).collect();
+        builder.result(&producer, &dims, leaf.scalar, |of| Rhs::CallResult(of, k))
     });
-    parts.collect()
+    results.collect()
 }
 
-/// A part of the result of a call.
-struct CallResult {
+/// A call before it is a statement.
+struct UnaddedCall {
     callee: Arc<FunctionKey>,
     sizes: Vec<Poly>,
     args: Vec<TensorAccess>,
-    batch: usize,
-    result_index: u32,
+    batch: Vec<Poly>,
 }
 
-impl CallResult {
-    /// Adds the statement, without indices of the place that nothing in it depends on.
-    fn push_unbatched(
-        self,
-        builder: &mut SsaBuilder,
-        dims: Vec<Poly>,
-        scalar: Option<Scalar>,
-        pred: &Pred,
-        needs: &[u32],
-    ) -> StmtId {
-        let (outer, pred) = (dims.get(..self.batch).unwrap_or_default(), &builder.resolve_pred_reads(pred));
+impl UnaddedCall {
+    /// Adds the call, without indices of the place that nothing in it depends on.
+    fn push_unbatched(self, builder: &mut SsaBuilder, pred: &Pred, needs: &[u32]) -> Producer {
+        let pred = &builder.resolve_pred_reads(pred);
         let args: Vec<TensorAccess> =
-            self.args.iter().map(|a| builder.subarray_through_views(a, outer, pred)).collect();
+            self.args.iter().map(|a| builder.subarray_through_views(a, &self.batch, pred)).collect();
         let used = |k: usize| {
             let atom = ssa::statement_index(k, &Poly::default()).atom();
             pred.mentions(&atom) || self.sizes.iter().chain(args.iter().flat_map(|a| &a.at)).any(|p| p.mentions(&atom))
         };
-        let Some(k) = (0..self.batch).find(|k| !used(*k)) else {
-            let Self { callee, sizes, batch, result_index: part, .. } = self;
-            let batch = u32::try_from(batch).unwrap_or(u32::MAX);
-            let rhs = Rhs::Call { callee, sizes, pred: pred.clone(), args, batch, result_index: part };
-            return builder.push(dims, scalar, rhs, needs.to_vec());
+        let Some(k) = (0..self.batch.len()).find(|k| !used(*k)) else {
+            let Self { callee, sizes, batch, .. } = self;
+            return builder.add_call(batch, Rhs::Call { callee, sizes, pred: pred.clone(), args }, needs.to_vec());
         };
         let put = |p: &Poly| ssa::eliminate_index(p, k, &Poly::default());
-        let rest: Vec<Poly> = dims.iter().enumerate().filter(|(j, _)| *j != k).map(|(_, n)| put(n)).collect();
-        let some = dims.get(k).map(|n| Pred::less(&Poly::default(), &put(n))).unwrap_or_default();
+        let some = self.batch.get(k).map(|n| Pred::less(&Poly::default(), &put(n))).unwrap_or_default();
         let inner = Self {
             callee: self.callee,
             sizes: self.sizes.iter().map(put).collect(),
             args: args.iter().map(|a| TensorAccess { var: a.var, at: a.at.iter().map(put).collect() }).collect(),
-            batch: self.batch - 1,
-            result_index: self.result_index,
+            batch: ssa::without_axis(&self.batch, k),
         };
-        let var = inner.push_unbatched(builder, rest, scalar, &some.and(&pred.map(&put)), needs);
-        let at =
-            (0..dims.len()).filter(|j| *j != k).map(|j| ssa::statement_index(j, &Poly::default()).value()).collect();
-        builder.contract(&dims, Vec::new(), &Pred::truth(), false, &[TensorAccess { var, at }], Vec::new())
+        inner.push_unbatched(builder, &some.and(&pred.map(&put)), needs).without_index(k)
     }
 }
 
@@ -276,6 +263,7 @@ fn inline_body(
     let params = ssa.inputs.iter().enumerate().filter(|(_, i)| i.source.is_passed());
     let places: HashMap<usize, usize> = params.enumerate().map(|(nth, (k, _))| (k, nth)).collect();
     let mut checks = vec![None; ssa.checks.len()];
+    let mut producers: HashMap<StmtId, Producer> = HashMap::new();
     let linear = linear_statements(ssa);
     let (call, inlined) = (builder.trace.current_origin(), builder.trace.register_callee(&ssa.callee));
     for (k, stmt) in (0..).zip(&ssa.stmts) {
@@ -336,22 +324,32 @@ fn inline_body(
                 }
                 batched(builder.map(&dims, scalar, *operation, &pred, &places, all))
             }
-            Rhs::Call { callee, sizes, pred: own, args, batch: inner, result_index: part } => {
-                let of = CallResult {
+            // Only the results of a call or a loop read its statement.
+            Rhs::Call { callee, sizes, pred: own, args } => {
+                let call = UnaddedCall {
                     callee: callee.clone(),
                     sizes: sizes.iter().map(|p| put.map_poly(p)).collect(),
                     args: args.iter().map(|a| put.map_access(a)).collect(),
-                    batch: *inner as usize + batch.len(),
-                    result_index: *part,
+                    batch: dims,
                 };
-                batched(of.push_unbatched(builder, dims, stmt.scalar, &pred.and(&put.map_pred(own)), &all))
+                let own = pred.and(&put.map_pred(own));
+                producers.insert(StmtId(k), call.push_unbatched(builder, &own, &all));
+                shared(StmtId(k))
             }
-            Rhs::Loop(of, part) => {
+            Rhs::Loop(of) => {
                 let inner = of.map(&mut |a| put.map_access(a), &|p| put.map_poly(p), &|p| pred.and(&put.map_pred(p)));
-                let batch = batch.iter().cloned().chain(inner.batch).collect();
-                let inner = SsaLoop { batch, ..inner };
-                batched(builder.loop_result(&dims, scalar, &Arc::new(inner), *part, all))
+                let inner = SsaLoop { batch: dims, ..inner };
+                producers.insert(StmtId(k), builder.add_loop(&Arc::new(inner), all));
+                shared(StmtId(k))
             }
+            Rhs::CallResult(producer, output) => match producers.get(producer) {
+                Some(of) => batched(builder.result(of, &dims, stmt.scalar, |of| Rhs::CallResult(of, *output))),
+                None => batched(builder.zero(&dims, scalar)),
+            },
+            Rhs::LoopResult(producer, result) => match producers.get(producer) {
+                Some(of) => batched(builder.result(of, &dims, stmt.scalar, |of| Rhs::LoopResult(of, *result))),
+                None => batched(builder.zero(&dims, scalar)),
+            },
             Rhs::Update { base, batch: inner, bound, pred: own, at, value, accumulate: add } => {
                 let outer = u32::try_from(batch.len()).unwrap_or(u32::MAX);
                 let of = Rhs::Update {
@@ -401,7 +399,9 @@ fn linear_statements(ssa: &SsaFunction) -> Vec<bool> {
             Rhs::Update { base, value, .. } => of(base) && of(value),
             Rhs::Map { .. }
             | Rhs::Call { .. }
-            | Rhs::Loop(..)
+            | Rhs::CallResult(..)
+            | Rhs::Loop(_)
+            | Rhs::LoopResult(..)
             | Rhs::Constant(_)
             | Rhs::Zero
             | Rhs::Index(_)

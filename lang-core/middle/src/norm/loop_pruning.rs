@@ -1,5 +1,5 @@
 //! **Loop pruning and slicing** on Tensor SSA. Finds the inputs and outputs of a body that the live
-//! parts of a loop need. Replaces whole inputs by slices where the body reads one slice per
+//! results of a loop need. Replaces whole inputs by slices where the body reads one slice per
 //! iteration. Used by dead-code elimination, by the conversion to Tensor SSA and by `ad::loops`.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -243,7 +243,7 @@ fn copy_checks(body: &SsaFunction, input: u32, output: u32) -> Option<Vec<u32>> 
 
 /// Returns the inputs that some outputs and the assertions read.
 fn inputs_read(body: &SsaFunction, outputs: &[(TypeLeaf, StmtId)], known: &mut BodyReads) -> BTreeSet<u32> {
-    let (live, _) = dce::live_for_outputs(body, outputs, false, known);
+    let (live, _) = dce::live_for_outputs(body, outputs, false, Some(known));
     let inputs = body.stmts.iter().zip(live).filter(|(_, live)| *live).map(|(stmt, _)| &stmt.rhs);
     let mut inputs: BTreeSet<u32> =
         inputs.filter_map(|rhs| if let Rhs::Input(k) = rhs { Some(*k) } else { None }).collect();

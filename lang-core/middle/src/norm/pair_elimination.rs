@@ -6,6 +6,7 @@
 //! (5.12) is misprinted in the paper: `πₖ (⊞ i: e) = ⊞ i: πₖ e`, of the same `e`.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use super::rule_coverage::RuleCoverage;
 use super::substitute;
@@ -23,8 +24,13 @@ pub const RULES: &[&str] = &["5.11", "5.12", "5.14", "5.16", "5.18"];
 /// Returns the function without tuples. The function must be lifted.
 #[must_use]
 pub fn eliminate_pairs(function: &CoreFunction, hits: &mut RuleCoverage) -> FlatFunction {
-    let mut pass =
-        PairEliminator { vars: function.vars.clone(), component_vars: HashMap::new(), inputs: Vec::new(), hits };
+    let mut pass = PairEliminator {
+        vars: function.vars.clone(),
+        component_vars: HashMap::new(),
+        inputs: Vec::new(),
+        flat_calls: HashMap::new(),
+        hits,
+    };
     for (k, (local, ty)) in (0..).zip(&function.params) {
         let leaves = pass.component_variables(*local, ty);
         for (leaf, local) in leaves {
@@ -91,6 +97,9 @@ struct PairEliminator<'a> {
     /// The variable for each part of a variable.
     component_vars: HashMap<(LocalId, Vec<u32>), (LocalId, CoreType)>,
     inputs: Vec<FunctionInput>,
+    /// The calls and loops with flat arguments, by the address of the original, which the entry
+    /// keeps alive. The parts of a result share one call.
+    flat_calls: HashMap<usize, (ExprRef, ExprRef)>,
     hits: &'a mut RuleCoverage,
 }
 
@@ -180,20 +189,31 @@ impl PairEliminator<'_> {
                 let body = self.component(body, path);
                 body.with_kind(ExprKind::Check(p.clone(), what.clone(), body.clone()), body.ty.clone())
             }
-            ExprKind::Call(callee, sizes, args) => {
-                let parts = self.flatten_args(args);
-                call_result(&e.with_kind(ExprKind::Call(callee.clone(), sizes.clone(), parts), e.ty.clone()), path)
-            }
-            ExprKind::Loop(repeat, args) => {
-                let parts = self.flatten_args(args);
-                call_result(&e.with_kind(ExprKind::Loop(repeat.clone(), parts), e.ty.clone()), path)
-            }
+            ExprKind::Call(..) | ExprKind::Loop(..) => call_result(&self.flat_call(e), path),
             ExprKind::Update(update, base, value) => {
                 let (base, value) = (self.component(base, path), self.component(value, path));
                 base.with_kind(ExprKind::Update(update.clone(), base.clone(), value), base.ty.clone())
             }
             _ => e.map(&mut |e| self.component(e, &[]), &Poly::clone, &lang_sizes::predicate::Pred::clone),
         }
+    }
+
+    /// Returns a call or a loop with flat arguments.
+    fn flat_call(&mut self, e: &ExprRef) -> ExprRef {
+        let address = Arc::as_ptr(e).addr();
+        if let Some((_, flat)) = self.flat_calls.get(&address) {
+            return flat.clone();
+        }
+        let kind = match &e.kind {
+            ExprKind::Call(callee, sizes, args) => {
+                ExprKind::Call(callee.clone(), sizes.clone(), self.flatten_args(args))
+            }
+            ExprKind::Loop(repeat, args) => ExprKind::Loop(repeat.clone(), self.flatten_args(args)),
+            kind => kind.clone(),
+        };
+        let flat = e.with_kind(kind, e.ty.clone());
+        self.flat_calls.insert(address, (e.clone(), flat.clone()));
+        flat
     }
 
     /// Returns all parts of the arguments.

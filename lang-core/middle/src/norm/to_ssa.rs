@@ -54,6 +54,7 @@ pub fn to_ssa(
         callees,
         vars: flat.vars.clone(),
         inputs: flat.inputs.clone(),
+        converted_call: None,
         hits,
     };
     pass.builder.inlines_eagerly = in_place;
@@ -106,7 +107,7 @@ pub fn to_ssa(
 }
 
 /// The context of an expression.
-#[derive(Clone, Default)]
+#[derive(Clone, PartialEq, Default)]
 struct ConversionContext {
     /// The enclosing generations, outermost first.
     indices: Vec<Index>,
@@ -116,12 +117,21 @@ struct ConversionContext {
     needs: Vec<u32>,
 }
 
+/// A call or a loop, and the parts of its result in a place.
+struct ConvertedCall {
+    call: ExprRef,
+    place: ConversionContext,
+    parts: Vec<StmtId>,
+}
+
 struct SsaConverter<'a> {
     builder: SsaBuilder,
     env: HashMap<LocalId, StmtId>,
     callees: DefinitionLookup<'a>,
     vars: Vars,
     inputs: Vec<FunctionInput>,
+    /// The last converted call.
+    converted_call: Option<ConvertedCall>,
     hits: &'a mut RuleCoverage,
 }
 
@@ -321,7 +331,7 @@ impl SsaConverter<'_> {
             ExprKind::Var(x) => self.env.get(x).copied(),
             ExprKind::Proj(call, part) => {
                 at = self.canonical_indices(place).into_iter().chain(at).collect();
-                self.convert_call(place, call, *part)
+                self.call_part(place, call, *part)
             }
             _ => None,
         };
@@ -341,11 +351,23 @@ impl SsaConverter<'_> {
         self.view(&place, TensorAccess { var, at }, false)
     }
 
-    /// Converts a part of the result of a call, with the indices of the place before its own.
-    fn convert_call(&mut self, place: &ConversionContext, call: &CoreExpr, part: u32) -> Option<StmtId> {
-        if let ExprKind::Loop(repeat, args) = &call.kind {
-            return self.convert_loop(place, call, repeat, args, part);
+    /// Returns a part of the result of a call or a loop, with the indices of the place before its
+    /// own. A call whose parts are read in one place is converted once.
+    fn call_part(&mut self, place: &ConversionContext, call: &ExprRef, part: u32) -> Option<StmtId> {
+        let converted = |c: &ConvertedCall| Arc::ptr_eq(&c.call, call) && c.place == *place;
+        if !self.converted_call.as_ref().is_some_and(converted) {
+            let parts = match &call.kind {
+                ExprKind::Loop(repeat, args) => self.convert_loop(place, call, repeat, args)?,
+                _ => self.convert_call(place, call)?,
+            };
+            self.converted_call = Some(ConvertedCall { call: Arc::clone(call), place: place.clone(), parts });
         }
+        self.converted_call.as_ref()?.parts.get(part as usize).copied()
+    }
+
+    /// Converts a call. Returns the parts of its result, with the indices of the place before their
+    /// own.
+    fn convert_call(&mut self, place: &ConversionContext, call: &CoreExpr) -> Option<Vec<StmtId>> {
         let ExprKind::Call(callee, sizes, args) = &call.kind else { return None };
         let ssa = (self.callees)(callee)?;
         let args: Vec<StmtId> = args.iter().map(|e| self.convert(place, e)).collect();
@@ -353,21 +375,20 @@ impl SsaConverter<'_> {
         let (dims, pred, needs) = (self.dims(place), place.pred.clone(), place.needs.clone());
         let call = BatchedCall { callee, sizes, args, dims, pred, needs };
         let (vars, inputs) = (&mut self.vars, &mut self.inputs);
-        let parts = inline::add_call(&mut self.builder, &call, &ssa, &mut |builder, global| {
+        Some(inline::add_call(&mut self.builder, &call, &ssa, &mut |builder, global| {
             global_input(builder, vars, inputs, global)
-        });
-        parts.get(part as usize).copied()
+        }))
     }
 
-    /// Converts a part of the result of a loop, with the indices of the place before its own.
+    /// Converts a loop. Returns the parts of its result, with the indices of the place before their
+    /// own.
     fn convert_loop(
         &mut self,
         place: &ConversionContext,
         call: &CoreExpr,
         repeat: &CoreLoop,
         args: &[ExprRef],
-        part: u32,
-    ) -> Option<StmtId> {
+    ) -> Option<Vec<StmtId>> {
         let body = (self.callees)(&repeat.body)?;
         let leaves = call.ty.leaves();
         let carried = leaves.iter().filter(|leaf| leaf.path.first() == Some(&0)).count();
@@ -411,15 +432,19 @@ impl SsaConverter<'_> {
             batch,
         };
         let of = Arc::new(super::loop_pruning::sliced(&self.builder, &of));
-        let leaf = leaves.get(part as usize)?;
-        let extents = leaf.dims.iter().map(|n| self.poly(place, n));
-        let dims: Vec<Poly> = of.batch.iter().cloned().chain(extents).collect();
-        let part = match leaf.path.first()? {
-            0 => LoopResult::Final(first? + part),
-            1 => LoopResult::PerIteration(part),
-            _ => LoopResult::TripCount,
-        };
-        Some(self.builder.loop_result(&dims, leaf.scalar?, &of, part, place.needs.clone()))
+        let producer = self.builder.add_loop(&of, place.needs.clone());
+        let mut results = Vec::new();
+        for (part, leaf) in (0..).zip(&leaves) {
+            let extents = leaf.dims.iter().map(|n| self.poly(place, n));
+            let dims: Vec<Poly> = of.batch.iter().cloned().chain(extents).collect();
+            let result = match leaf.path.first()? {
+                0 => LoopResult::Final(first? + part),
+                1 => LoopResult::PerIteration(part),
+                _ => LoopResult::TripCount,
+            };
+            results.push(self.builder.result(&producer, &dims, leaf.scalar, |of| Rhs::LoopResult(of, result)));
+        }
+        Some(results)
     }
 
     /// Converts an update of an array, for every tuple of indices of the place.

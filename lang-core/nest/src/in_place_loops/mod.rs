@@ -16,6 +16,7 @@ use std::sync::Arc;
 use super::dependences::{check_operands, has_reads};
 use super::fusion::loop_name;
 use super::index_util::{as_index, indices, is_in_bounds};
+use super::invariant_axes::remove_resultless_producers;
 use super::loop_nest::{Accumulation, Assignment, FIRST_LOOP_LOCAL, Kernel, NestLoop, NestNode, StorageRole};
 use super::splice::Splicer;
 use super::{LoopBodyRanges, Schedule, Step, assigned_vars, is_trivial, storage};
@@ -40,8 +41,7 @@ pub(super) type BodyScheduler<'b> = &'b dyn Fn(&Arc<SsaFunction>) -> (Arc<SsaFun
 type StateTransitions = (Vec<NestNode>, Vec<(TensorAccess, StmtId)>);
 
 /// Replaces loops by kernels where possible. Returns the function with their statements, the steps,
-/// and the ranges of new statements, each with the first part of its loop. `None` if no loop is
-/// replaced.
+/// and the ranges of new statements, each with its loop. `None` if no loop is replaced.
 pub(super) fn loops_to_kernels(
     ssa: &SsaFunction,
     schedule: &Schedule,
@@ -50,26 +50,25 @@ pub(super) fn loops_to_kernels(
     let count = |ssa: &SsaFunction| u32::try_from(ssa.stmts.len()).unwrap_or(u32::MAX);
     let mut statements = Vec::new();
     let mut converted: Option<(SsaFunction, Schedule)> = None;
-    let mut tried: Vec<Arc<region::SsaLoop>> = Vec::new();
     for step in &schedule.steps {
         let Step::Statement(var) = step else { continue };
-        let Some(Rhs::Loop(of, _)) = ssa.stmts.get(var.0 as usize).map(|s| &s.rhs) else { continue };
-        if tried.contains(of) || !has_updates(&of.body) {
+        let Some(of) = ssa.loop_at(*var) else { continue };
+        if !has_updates(&of.body) {
             continue;
         }
-        tried.push(Arc::clone(of));
         let (now, steps) = converted.as_ref().map_or((ssa, schedule), |(ssa, steps)| (ssa, steps));
-        let parts: HashSet<StmtId> =
-            (0..).map(StmtId).zip(&now.stmts).filter(|(_, s)| is_part_of_loop(s, of)).map(|(v, _)| v).collect();
+        let results: HashSet<StmtId> = now.loop_results(*var).map(|(v, _)| v).collect();
         let (body, of_body) = bodies(&of.body);
-        let of = LoopConversion::new(now, of, &body).and_then(|region| region.convert(&of_body, &parts));
-        let Some(LoopKernel { ssa: next, kernel, needs, carried }) = of else { continue };
-        let (before, behind) = partition_checks(now, &parts);
+        let of = LoopConversion::new(now, of, &body).and_then(|region| region.convert(&of_body, &results));
+        let Some(LoopKernel { ssa: mut next, kernel, needs, carried }) = of else { continue };
+        remove_resultless_producers(&mut next);
+        let (before, behind) = partition_checks(now, *var, &results);
         let needs = before.into_iter().chain(needs).collect();
         let mut own = vec![Step::Kernel(Arc::new(kernel), needs)];
         own.extend((!behind.is_empty()).then_some(Step::Checks(behind)));
         let here = |step: &Step| match step {
-            Step::Statement(v) if parts.contains(v) => std::mem::take(&mut own),
+            Step::Statement(v) if v == var => std::mem::take(&mut own),
+            Step::Statement(v) if results.contains(v) => Vec::new(),
             other => vec![other.clone()],
         };
         let carried = steps.loop_carried.iter().cloned().chain(carried).collect();
@@ -84,14 +83,14 @@ pub(super) fn loops_to_kernels(
     converted.map(|(ssa, steps)| (ssa, steps, statements))
 }
 
-/// Partitions the checks of a loop's parts: those that precede the loop, and those that depend on
-/// its results.
-fn partition_checks(ssa: &SsaFunction, parts: &HashSet<StmtId>) -> (Vec<u32>, Vec<u32>) {
-    let parts_of = || (0..).map(StmtId).zip(&ssa.stmts).filter(|(var, _)| parts.contains(var));
-    let mut all: Vec<u32> = parts_of().flat_map(|(_, stmt)| &stmt.needs).copied().collect();
+/// Partitions the checks of a loop and of its results: those that precede the loop, and those that
+/// depend on its results.
+fn partition_checks(ssa: &SsaFunction, producer: StmtId, results: &HashSet<StmtId>) -> (Vec<u32>, Vec<u32>) {
+    let own = results.iter().chain([&producer]).filter_map(|v| ssa.stmts.get(v.0 as usize));
+    let mut all: Vec<u32> = own.flat_map(|stmt| &stmt.needs).copied().collect();
     all.sort_unstable();
     all.dedup();
-    all.into_iter().partition(|c| !check_operands(ssa, *c).iter().any(|var| parts.contains(var)))
+    all.into_iter().partition(|c| !check_operands(ssa, *c).iter().any(|var| results.contains(var)))
 }
 
 /// Returns whether a body, or a loop in it, updates an array. Other bodies are not worth scheduling
@@ -99,13 +98,9 @@ fn partition_checks(ssa: &SsaFunction, parts: &HashSet<StmtId>) -> (Vec<u32>, Ve
 fn has_updates(body: &SsaFunction) -> bool {
     body.stmts.iter().any(|stmt| match &stmt.rhs {
         Rhs::Update { .. } => true,
-        Rhs::Loop(of, _) => ensure_sufficient_stack(|| has_updates(&of.body)),
+        Rhs::Loop(of) => ensure_sufficient_stack(|| has_updates(&of.body)),
         _ => false,
     })
-}
-
-fn is_part_of_loop(stmt: &Statement, of: &Arc<region::SsaLoop>) -> bool {
-    matches!(&stmt.rhs, Rhs::Loop(other, _) if Arc::ptr_eq(other, of) || other == of)
 }
 
 /// A loop that became a kernel.
@@ -199,9 +194,8 @@ impl<'r> LoopConversion<'r> {
         Some(conversion)
     }
 
-    /// Converts the steps of the body to a kernel. `parts` are the statements that read the loop's
-    /// results.
-    fn convert(mut self, steps: &Schedule, parts: &HashSet<StmtId>) -> Option<LoopKernel> {
+    /// Converts the steps of the body to a kernel. `results` are the statements of the loop's results.
+    fn convert(mut self, steps: &Schedule, results: &HashSet<StmtId>) -> Option<LoopKernel> {
         let updates = |step: &Step| match step {
             Step::Statement(v) => {
                 self.body.stmts.get(v.0 as usize).is_some_and(|s| matches!(s.rhs, Rhs::Update { .. }))
@@ -213,8 +207,8 @@ impl<'r> LoopConversion<'r> {
         }
         let needs = self.hoist_checks(steps)?;
         self.bind_inputs()?;
-        let (init, ends) = self.bind_states(parts)?;
-        let every = self.bind_iteration_results(parts)?;
+        let (init, ends) = self.bind_states(results)?;
+        let every = self.bind_iteration_results(results)?;
         for (var, stmt) in (0..).map(StmtId).zip(&self.body.stmts) {
             if is_trivial(&stmt.rhs) {
                 let _ = self.resolve_var(var);
@@ -292,7 +286,7 @@ impl<'r> LoopConversion<'r> {
         }
         let set = assigned_vars(&nodes);
         let ssa = self.ssa;
-        let mut places = storage::assign_storage(&ssa, &nodes, &set, parts, &|_| false);
+        let mut places = storage::assign_storage(&ssa, &nodes, &set, results, &|_| false);
         // Storage must have the same extents in all iterations.
         let moves = |n: &Poly| has_reads(n) || !indices([n]).is_empty();
         if places.iter().flat_map(|p| p.axes.iter().flatten()).any(moves) {
@@ -390,7 +384,7 @@ impl<'r> LoopConversion<'r> {
     }
 
     /// Creates the state of each loop-carried input.
-    fn bind_states(&mut self, parts: &HashSet<StmtId>) -> Option<StateTransitions> {
+    fn bind_states(&mut self, results: &HashSet<StmtId>) -> Option<StateTransitions> {
         let (mut init, mut ends) = (Vec::new(), Vec::new());
         let batch = self.source.batch.len();
         let around: Vec<Poly> = self.enclosing_values().into_iter().take(batch).collect();
@@ -399,8 +393,8 @@ impl<'r> LoopConversion<'r> {
             let input = self.body.inputs.get(k as usize)?;
             let own = input.leaf.dims.iter().map(|n| self.invariant_extent(n)).collect::<Option<Vec<Poly>>>()?;
             let dims: Vec<Poly> = self.source.batch.iter().chain(&own).cloned().collect();
-            let last = |v: &&StmtId| matches!(self.loop_part(**v), Some(LoopResult::Final(of)) if of == k);
-            let mut lasts = parts.iter().filter(last);
+            let last = |v: &&StmtId| matches!(self.loop_result(**v), Some(LoopResult::Final(of)) if of == k);
+            let mut lasts = results.iter().filter(last);
             let state = match (lasts.next().copied(), lasts.next()) {
                 (None, _) => self.push_stmt(dims.clone(), input.leaf.scalar?)?,
                 (Some(var), None) => var,
@@ -428,22 +422,22 @@ impl<'r> LoopConversion<'r> {
         Some((init, ends))
     }
 
-    fn loop_part(&self, var: StmtId) -> Option<LoopResult> {
+    fn loop_result(&self, var: StmtId) -> Option<LoopResult> {
         match &self.ssa.stmts.get(var.0 as usize)?.rhs {
-            Rhs::Loop(_, part) => Some(*part),
+            Rhs::LoopResult(_, result) => Some(*result),
             _ => None,
         }
     }
 
     /// Returns the body statements with results for every iteration, each with the access that
     /// stores it.
-    fn bind_iteration_results(&mut self, parts: &HashSet<StmtId>) -> Option<Vec<(StmtId, TensorAccess)>> {
+    fn bind_iteration_results(&mut self, results: &HashSet<StmtId>) -> Option<Vec<(StmtId, TensorAccess)>> {
         let mut all = Vec::new();
-        let mut parts: Vec<StmtId> = parts.iter().copied().collect();
-        parts.sort_unstable();
-        for var in parts {
-            match self.loop_part(var) {
-                // This part is already a state.
+        let mut results: Vec<StmtId> = results.iter().copied().collect();
+        results.sort_unstable();
+        for var in results {
+            match self.loop_result(var) {
+                // This result is already a state.
                 None => {}
                 Some(LoopResult::PerIteration(k)) => {
                     let of = self.body.outputs.get(k as usize)?.1;

@@ -8,28 +8,41 @@ use super::{assert_rejected, read_ssa};
 #[test]
 fn invalid_ssa_loops() {
     let invalid_tails = [
-        "L1 = loop j0 < n {\n  }\n  out X1",
-        "X2: f64 = L0.last Y1\n  out X2",
-        "L0 = loop j0 < n {\n    Y0: f64 = given X0[j0]\n  }\n  X2: f64 = L0.last Y0\n  out X2",
-        "L0 = loop j0 < n {\n    Y0: f64 = given X0[j0]\n  }\n  X2: f64 = L0.every Y0\n  out X2",
-        "L0 = loop j0 < n {\n    Y0: f64 = given X0[j0]\n  }\n  X2[i0 < n]: f64 = L0.every Y1\n  out X2",
-        "L0 = loop j0 < n {\n    Y0: f64 = given X0[i0]\n  }\n  X2[i0 < n]: f64 = L0.every Y0\n  out X2",
-        "L0 = loop j0 < n {\n    Y0: f64 = given X0\n  }\n  X2[i0 < n]: f64 = L0.every Y0\n  out X2",
-        "L0 = loop j0 < n {\n    Y0: f64 = given X2\n  }\n  X2[i0 < n]: f64 = L0.every Y0\n  out X2",
-        "L0 = loop j0 < n {\n    Y0: f64 = X1\n  }\n  X2[i0 < n]: f64 = L0.every Y0\n  out X2",
-        "L0 = loop j0 < n {\n    Y0: f64 = input x\n  }\n  X2[i0 < n]: f64 = L0.every Y0\n  out X2",
-        "L0 = loop j0 < n {\n    Y0[i0 < n]: f64 = given X0\n  }\n  X2[i0 < n, i1 < n]: f64 = L0.every Y0\n  out X1",
-        "L0 = loop j0 < n with n, n {\n  }\n  X2: i64 = L0.trips\n  out X1",
-        "L0 = loop j0 < n with m {\n  }\n  X2: i64 = L0.trips\n  out X1",
-        "L0 = loop j0 < n {\n    Y0: f64 = given k = X1\n  }\n  X2: i64 = L0.trips\n  out X1",
-        "L0 = loop j0 < n {\n    Y0: f64 = carried X1 then Y1\n  }\n  X2: i64 = L0.trips\n  out X1",
-        "L0 = loop j0 < n {\n    Y0: f64 = carried X1 then Y1\n    Y1: i64 = 1\n  }\n  X2: i64 = L0.trips\n  out X1",
-        "L0 = loop j0 < n {\n    Y0: f64 = carried X1\n  }\n  X2: i64 = L0.trips\n  out X1",
-        "L0 = loop j0 while Y0 {\n    Y0: f64 = given X1\n  }\n  X2: i64 = L0.trips\n  out X1",
-        "L0 = loop j0 < n {\n    all\n  }\n  X2: i64 = L0.trips\n  out X1",
-        "L0 = loop j0 < n {\n    all needs 0\n  }\n  X2: i64 = L0.trips\n  out X1",
-        "L0 = loop j1 < n {\n  }\n  out X1",
-        "L0 = loop j0 < n {\n  out X1",
+        "X3 = loop j0 < n {\n  }\n  out X1",
+        "X2: f64 = X3.last Y1\n  out X2",
+        "X2: f64 = X1.last Y1\n  out X2",
+        "X2 = loop j0 < n {\n    Y0: f64 = given X0[j0]\n  }\n  X3: f64 = X2.last Y0\n  out X3",
+        "X2 = loop j0 < n {\n    Y0: f64 = given X0[j0]\n  }\n  X3: f64 = X2.every Y0\n  out X3",
+        "X2 = loop j0 < n {\n    Y0: f64 = given X0[j0]\n  }\n  X3[i0 < n]: f64 = X2.every Y1\n  out X3",
+        "X2 = loop j0 < n {\n    Y0: f64 = given X0[i0]\n  }\n  X3[i0 < n]: f64 = X2.every Y0\n  out X3",
+        "X2 = loop j0 < n {\n    Y0: f64 = given X0\n  }\n  X3[i0 < n]: f64 = X2.every Y0\n  out X3",
+        "X2 = loop j0 < n {\n    Y0: f64 = given X3\n  }\n  X3[i0 < n]: f64 = X2.every Y0\n  out X3",
+        "X2 = loop j0 < n {\n    Y0: f64 = X1\n  }\n  X3[i0 < n]: f64 = X2.every Y0\n  out X3",
+        "X2 = loop j0 < n {\n    Y0: f64 = input x\n  }\n  X3[i0 < n]: f64 = X2.every Y0\n  out X3",
+        "X2 = loop j0 < n {\n    Y0[i0 < n]: f64 = given X0\n  }\n  X3[i0 < n, i1 < n]: f64 = X2.every Y0\n  out X1",
+        "X2 = loop j0 < n with n, n {\n  }\n  out X1",
+        "X2 = loop j0 < n with m {\n  }\n  out X1",
+        "X2 = loop j0 < n {\n    Y0: f64 = given k = X1\n  }\n  out X1",
+        "X2 = loop j0 < n {\n    Y0: f64 = carried X1 then Y1\n  }\n  out X1",
+        "X2 = loop j0 < n {\n    Y0: f64 = carried X1 then Y1\n    Y1: i64 = 1\n  }\n  out X1",
+        "X2 = loop j0 < n {\n    Y0: f64 = carried X1\n  }\n  out X1",
+        "X2 = loop j0 while Y0 {\n    Y0: f64 = given X1\n  }\n  out X1",
+        "X2 = loop j0 < n {\n    all\n  }\n  out X1",
+        "X2 = loop j0 < n {\n    all needs 0\n  }\n  out X1",
+        "X2 = loop j1 < n {\n  }\n  out X1",
+        "X2 = loop j0 < n {\n  out X1",
+        "X2 = loop j0 < n {\n  }\n  X3: i64 = X2.trip\n  out X1",
+        "X2 = loop j0 < n {\n  }\n  X3: f64 = X2.0\n  out X1",
+        "X2 = loop j0 < n {\n  }\n  X3: f64 = X1 + X2\n  out X1",
+        "X2 = loop j0 < n {\n  }\n  X3: i64 = index X2\n  out X1",
+        "X2 = loop j0 < n {\n  }\n  out X2",
+        "X2: i64 = loop j0 < n {\n  }\n  out X1",
+        "X2[i0 < n] = loop j0 < n {\n  }\n  out X1",
+        "X2 = for j0 < n: X0[j0]\n  out X1",
+        "X2 = X1\n  out X1",
+        "X2 X1\n  out X1",
+        "X2[i0 < n] = g[](X0[i0])\n  X3: f64 = X2.0\n  out X1",
+        "X2 = g[](X1)\n  X3: i64 = X2.trips\n  out X1",
         "X2: f64 = given X1\n  out X2",
         "X2: f64 = input 2: y = let y\n  out X2",
         "X2[i0 < n]: f64 = X0 with [0, 1] = X1\n  out X1",
@@ -47,148 +60,204 @@ fn invalid_ssa_loops() {
     };
     expect![[r#"
         of
-          L1 = loop j0 < n {
+          X3 = loop j0 < n {
           }
           out X1
-          4:3: expected `L0`, found `L1`
+          4:3: expected `X2` or `out`, found `X3`
         of
-          X2: f64 = L0.last Y1
+          X2: f64 = X3.last Y1
           out X2
-          4:3: unknown loop L0
+          4:13: `X3` is not an earlier statement
         of
-          L0 = loop j0 < n {
+          X2: f64 = X1.last Y1
+          out X2
+          4:13: `X1` is not a loop
+        of
+          X2 = loop j0 < n {
             Y0: f64 = given X0[j0]
           }
-          X2: f64 = L0.last Y0
-          out X2
+          X3: f64 = X2.last Y0
+          out X3
           7:3: `Y0` is not carried
         of
-          L0 = loop j0 < n {
+          X2 = loop j0 < n {
             Y0: f64 = given X0[j0]
           }
-          X2: f64 = L0.every Y0
-          out X2
+          X3: f64 = X2.every Y0
+          out X3
           7:3: this result has 1 index and type `f64`
         of
-          L0 = loop j0 < n {
+          X2 = loop j0 < n {
             Y0: f64 = given X0[j0]
           }
-          X2[i0 < n]: f64 = L0.every Y1
-          out X2
-          4:3: `Y1` is not an earlier statement
+          X3[i0 < n]: f64 = X2.every Y1
+          out X3
+          7:3: `Y1` is not an earlier statement
         of
-          L0 = loop j0 < n {
+          X2 = loop j0 < n {
             Y0: f64 = given X0[i0]
           }
-          X2[i0 < n]: f64 = L0.every Y0
-          out X2
+          X3[i0 < n]: f64 = X2.every Y0
+          out X3
           5:24: unknown name `i0`
         of
-          L0 = loop j0 < n {
+          X2 = loop j0 < n {
             Y0: f64 = given X0
           }
-          X2[i0 < n]: f64 = L0.every Y0
-          out X2
+          X3[i0 < n]: f64 = X2.every Y0
+          out X3
           5:5: the operand has 1 index and type `f64`
         of
-          L0 = loop j0 < n {
-            Y0: f64 = given X2
+          X2 = loop j0 < n {
+            Y0: f64 = given X3
           }
-          X2[i0 < n]: f64 = L0.every Y0
-          out X2
-          5:21: `X2` is not an earlier statement
+          X3[i0 < n]: f64 = X2.every Y0
+          out X3
+          5:21: `X3` is not an earlier statement
         of
-          L0 = loop j0 < n {
+          X2 = loop j0 < n {
             Y0: f64 = X1
           }
-          X2[i0 < n]: f64 = L0.every Y0
-          out X2
+          X3[i0 < n]: f64 = X2.every Y0
+          out X3
           5:15: `X1` is not an earlier statement
         of
-          L0 = loop j0 < n {
+          X2 = loop j0 < n {
             Y0: f64 = input x
           }
-          X2[i0 < n]: f64 = L0.every Y0
-          out X2
+          X3[i0 < n]: f64 = X2.every Y0
+          out X3
           5:5: a function must use `input`, a loop `given` or `carried`
         of
-          L0 = loop j0 < n {
+          X2 = loop j0 < n {
             Y0[i0 < n]: f64 = given X0
           }
-          X2[i0 < n, i1 < n]: f64 = L0.every Y0
+          X3[i0 < n, i1 < n]: f64 = X2.every Y0
           out X1
           5:13: unknown name `n`
         of
-          L0 = loop j0 < n with n, n {
+          X2 = loop j0 < n with n, n {
           }
-          X2: i64 = L0.trips
           out X1
           4:28: duplicate name `n`
         of
-          L0 = loop j0 < n with m {
+          X2 = loop j0 < n with m {
           }
-          X2: i64 = L0.trips
           out X1
           4:25: unknown name `m`
         of
-          L0 = loop j0 < n {
+          X2 = loop j0 < n {
             Y0: f64 = given k = X1
           }
-          X2: i64 = L0.trips
           out X1
           5:5: only an integer may have a name here
         of
-          L0 = loop j0 < n {
+          X2 = loop j0 < n {
             Y0: f64 = carried X1 then Y1
           }
-          X2: i64 = L0.trips
           out X1
           5:31: `Y1` is not an earlier statement
         of
-          L0 = loop j0 < n {
+          X2 = loop j0 < n {
             Y0: f64 = carried X1 then Y1
             Y1: i64 = 1
           }
-          X2: i64 = L0.trips
           out X1
           5:31: `Y1` does not have the type of the carried value
         of
-          L0 = loop j0 < n {
+          X2 = loop j0 < n {
             Y0: f64 = carried X1
           }
-          X2: i64 = L0.trips
           out X1
           6:3: expected `then`, found `}`
         of
-          L0 = loop j0 while Y0 {
+          X2 = loop j0 while Y0 {
             Y0: f64 = given X1
           }
-          X2: i64 = L0.trips
           out X1
           4:22: `Y0` is not a carried truth value
         of
-          L0 = loop j0 < n {
+          X2 = loop j0 < n {
             all
           }
-          X2: i64 = L0.trips
           out X1
           6:3: expected `needs`, found `}`
         of
-          L0 = loop j0 < n {
+          X2 = loop j0 < n {
             all needs 0
           }
-          X2: i64 = L0.trips
           out X1
           5:15: unknown check 0
         of
-          L0 = loop j1 < n {
+          X2 = loop j1 < n {
           }
           out X1
           4:13: expected `j0`, found `j1`
         of
-          L0 = loop j0 < n {
+          X2 = loop j0 < n {
           out X1
           5:3: expected `Y0` or `}`, found `out`
+        of
+          X2 = loop j0 < n {
+          }
+          X3: i64 = X2.trip
+          out X1
+          6:16: expected `last`, `every`, `state`, `trips` or an output number, found `trip`
+        of
+          X2 = loop j0 < n {
+          }
+          X3: f64 = X2.0
+          out X1
+          6:13: `X2` is not a call
+        of
+          X2 = loop j0 < n {
+          }
+          X3: f64 = X1 + X2
+          out X1
+          6:18: `X2` is a call or a loop, which has no elements
+        of
+          X2 = loop j0 < n {
+          }
+          X3: i64 = index X2
+          out X1
+          6:19: `X2` has type `()`, expected an integer
+        of
+          X2 = loop j0 < n {
+          }
+          out X2
+          6:7: `X2` is a call or a loop, which has no elements
+        of
+          X2: i64 = loop j0 < n {
+          }
+          out X1
+          4:13: a call or a loop has no type
+        of
+          X2[i0 < n] = loop j0 < n {
+          }
+          out X1
+          4:16: expected a call, found `loop`
+        of
+          X2 = for j0 < n: X0[j0]
+          out X1
+          4:20: expected `loop`, found `X0`
+        of
+          X2 = X1
+          out X1
+          4:8: expected a call or a loop, found `X1`
+        of
+          X2 X1
+          out X1
+          4:6: expected `:` or `=`, found `X1`
+        of
+          X2[i0 < n] = g[](X0[i0])
+          X3: f64 = X2.0
+          out X1
+          5:3: the result has fewer indices than the call
+        of
+          X2 = g[](X1)
+          X3: i64 = X2.trips
+          out X1
+          5:13: `X2` is not a loop
         of
           X2: f64 = given X1
           out X2
@@ -291,33 +360,40 @@ fn ssa_loops_round_trip() {
   X4[i0 < n, i1 < m]: f64 = input 3: a_tan = tan 0
   X5: bool = true
   X6: f64 = 0.5
-  L0 = for j0 < n, j1 < m: [j0 < j1] * loop j2 < m - j1 with n, m, k = j0, l = m - j2 - 1 {
+  X7 = for j0 < n, j1 < m: [j0 < j1] * loop j2 < m - j1 with n, m, k = j0, l = m - j2 - 1 {
     check 0[i0 < k]: Y1 => i0 < n, E0502 \"inside\"
     Y0: i64 = given p = X1
     Y1: bool = given X5
     Y2[i0 < m]: f64 = given X0[j0]  -- row
-    Y3: f64 = carried X6 then Y6
-    L1 = loop j0 while Z1 with k = k + p {
+    Y3: f64 = carried X6 then Y7
+    Y4 = loop j0 while Z1 with k = k + p {
       Z0: f64 = given Y2[j0]
-      Z1: bool = carried Y1 then Z4
-      L2 = loop j0 < k {
+      Z1: bool = carried Y1 then Z5
+      Z2 = loop j0 < k {
         XX0: f64 = given Z0
         XX1: f64 = XX0 * XX0
       }
-      Z2[i0 < k]: f64 = L2.every XX1
-      Z3: f64 = sum i0 < k: Z2[i0]
-      Z4: bool = >(Z3, Z0)
-    }
-    Y4: i64 = L1.trips  needs 0
-    Y5: f64 = sum i0 < l: [i0 < Y4] * Y2[i0]
-    Y6: f64 = Y3 + Y5
+      Z3[i0 < k]: f64 = Z2.every XX1
+      Z4: f64 = sum i0 < k: Z3[i0]
+      Z5: bool = >(Z4, Z0)
+    }  needs 0  -- search
+    Y5: i64 = Y4.trips
+    Y6: f64 = sum i0 < l: [i0 < Y5] * Y2[i0]
+    Y7: f64 = Y3 + Y6
     all needs 0
   }
-  X7[i0 < n, i1 < m]: f64 = L0.last Y3
-  X8[i0 < n, i1 < m, i2 < m]: i64 = L0.every Y4
-  X9[i0 < n, i1 < m]: f64 = for i0: X7[i0] with [i2 + 1] += X0[i0, i2] for i2 < m - 1 if X5
-  X10[i0 < n, i1 < m]: f64 = X9 with [X8[0, 0, 0], 1] = X6
-  out X10, X3, X1
+  X8[i0 < n, i1 < m]: f64 = X7.last Y3
+  X9[i0 < n, i1 < m, i2 < m]: i64 = X7.every Y5
+  X10[i0 < n, i1 < m]: f64 = for i0: X8[i0] with [i2 + 1] += X0[i0, i2] for i2 < m - 1 if X5
+  X11[i0 < n, i1 < m]: f64 = X10 with [X9[0, 0, 0], 1] = X6
+  X12 = [0 < m] * loop j0 < n checkpoint 2 with n, m {
+    Y0: f64 = carried X6 then Y3
+    Y1[i0 < n] = [i0 < m] * g[n](Y0)
+    Y2[i0 < n]: f64 = Y1.0
+    Y3: f64 = sum i0 < n: Y2[i0]
+  }
+  X13[i0 < n]: f64 = X12.state Y0
+  out X11, X3, X1
 ";
     assert_eq!(read_ssa("t", text).map(|f| f.to_string()), Ok(text.to_owned()));
 }

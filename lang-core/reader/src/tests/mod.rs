@@ -174,7 +174,7 @@ fn invalid_ssa_texts() {
         "X0[i0 < n]: f64 = input x\n  X1[i0 < n]: f64 = foo(X0[i0])\n  out X1",
         "X0[i0 < n]: f64 = input x\n  X1[i0 < n]: f64 = /(X0[i0])\n  out X1",
         "X0[i0 < n]: f64 = input x\n  X1: f64 = X0[0] * X0[0] + X0[0]\n  out X1",
-        "X0[i0 < n]: f64 = input x\n  X1: f64 = for i0: g[n](X0[i0]).0\n  out X1",
+        "X0[i0 < n]: f64 = input x\n  X1[i0 < n] = g[n](X0[i0])\n  X2: f64 = X1.0\n  out X2",
         "X0[i0 < n]: f64 = input x\n  X1: f64 = g[n](X0)\n  out X1",
         "X0[i0 < n]: f64 = input x\n  X1: f64 = sum i0 < n: X0[i0]\n  out X1, X1",
         "X0[i0 < n]: f64 = input x\n  X1: i64 = 1\n  out X1",
@@ -269,14 +269,15 @@ fn invalid_ssa_texts() {
               3:27: expected the end of the product, found `+`
             ssa f[n](x: [n]f64) -> f64 =
               X0[i0 < n]: f64 = input x
-              X1: f64 = for i0: g[n](X0[i0]).0
-              out X1
-              3:3: the call has more batch indices than the statement has indices
+              X1[i0 < n] = g[n](X0[i0])
+              X2: f64 = X1.0
+              out X2
+              4:3: the result has fewer indices than the call
             ssa f[n](x: [n]f64) -> f64 =
               X0[i0 < n]: f64 = input x
               X1: f64 = g[n](X0)
               out X1
-              4:3: expected `.`, found `out`
+              3:13: a call or a loop has no type
             ssa f[n](x: [n]f64) -> f64 =
               X0[i0 < n]: f64 = input x
               X1: f64 = sum i0 < n: X0[i0]
@@ -379,13 +380,14 @@ fn ssa_round_trip() {
   X4[i0 < 3]: f64 = input eps = let linalg.eps.0.1
   X5: i64 = input k_tan = tan 0
   X6: f64 = input y_adj = adj 1 at 0.1
-  X7[i0 < n, i1 < m]: f64 = for i0: [i0 < k] * linalg.g[f64; n, m](X1[i0], X4).0  needs 0
-  X8[i0 < n]: i64 = index i0 + 2 * X1[i0]
-  X9: f32 = 0.1
-  X10: f32 = -sum i0 < n, i1 < m: [X3(i0, i1)] * X9 * X9  needs 0
-  X11: bool = true
-  X12: bool = !(X11)
-  out X7 at 1, X10  needs 0
+  X7[i0 < n] = [i0 < k] * linalg.g[f64; n, m](X1[i0], X4)  needs 0  -- batch
+  X8[i0 < n, i1 < m]: f64 = X7.0
+  X9[i0 < n]: i64 = index i0 + 2 * X1[i0]
+  X10: f32 = 0.1
+  X11: f32 = -sum i0 < n, i1 < m: [X3(i0, i1)] * X10 * X10  needs 0
+  X12: bool = true
+  X13: bool = !(X12)
+  out X8 at 1, X11  needs 0
 ";
     assert_eq!(read_ssa("t", text).map(|f| f.to_string()), Ok(text.to_owned()));
 }

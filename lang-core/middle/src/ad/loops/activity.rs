@@ -120,6 +120,7 @@ fn active_inputs(body: &SsaFunction, outputs: &BTreeSet<u32>, varying: &BTreeSet
             inputs.insert(k);
         }
         stmt.rhs.for_each_access(&mut |a| open.push(a.var));
+        open.extend(stmt.rhs.producer());
     }
     inputs
 }

@@ -38,8 +38,8 @@ use lang_syntax::ops::Scalar;
 
 /// The loop of a forward derivative.
 pub(super) struct ForwardLoop {
-    primal: Arc<SsaLoop>,
-    derived: Arc<SsaLoop>,
+    /// The statement of the loop.
+    producer: StmtId,
     /// Maps from inputs to the inputs that are their tangents, and from outputs to the outputs that
     /// are their tangents.
     inputs: BTreeMap<u32, u32>,
@@ -79,15 +79,15 @@ impl Differentiator<'_> {
     #[expect(clippy::option_option, reason = "no derivative, or a derivative that is zero")]
     pub(super) fn loop_tangent(
         &mut self,
-        of: &Arc<SsaLoop>,
+        producer: StmtId,
         part: LoopResult,
         stmt: &Statement,
         tangents: &[Option<DerivativeValue>],
     ) -> Option<Option<StmtId>> {
-        let at = match self.forward_loops.iter().position(|l| Arc::ptr_eq(&l.primal, of) || l.primal == *of) {
+        let at = match self.forward_loops.iter().position(|l| l.producer == producer) {
             Some(at) => at,
             None => {
-                let forward_loop = self.forward_loop(of, tangents)?;
+                let forward_loop = self.forward_loop(producer, tangents)?;
                 self.forward_loops.push(forward_loop);
                 self.forward_loops.len() - 1
             }
@@ -99,22 +99,18 @@ impl Differentiator<'_> {
             LoopResult::Checkpoint(k) => forward_loop.inputs.get(&k).map(|k| LoopResult::Checkpoint(*k)),
             LoopResult::TripCount => None,
         };
-        let (Some(part), new) = (part, forward_loop.derived.clone()) else { return Some(None) };
-        let scalar = stmt.scalar.unwrap_or(Scalar::F64);
-        Some(Some(self.builder.loop_result(&stmt.dims, scalar, &new, part, stmt.needs.clone())))
+        let Some(part) = part else { return Some(None) };
+        Some(Some(self.builder.push(stmt.dims.clone(), stmt.scalar, Rhs::LoopResult(producer, part), Vec::new())))
     }
 
-    fn forward_loop(&mut self, of: &Arc<SsaLoop>, tangents: &[Option<DerivativeValue>]) -> Option<ForwardLoop> {
+    /// Derives a loop. The derived loop takes the place of the primal one.
+    fn forward_loop(&mut self, producer: StmtId, tangents: &[Option<DerivativeValue>]) -> Option<ForwardLoop> {
+        let of = self.ssa.loop_at(producer)?;
         let found = |a: &TensorAccess| tangents.get(a.var.0 as usize)?.as_ref();
         let tangent = |a: &TensorAccess| found(a).map(|t| t.var);
         let wrt: Vec<u32> = varying_inputs(of, &|a| tangent(a).is_some()).into_iter().collect();
-        let mut forward_loop = ForwardLoop {
-            primal: of.clone(),
-            derived: of.clone(),
-            inputs: BTreeMap::new(),
-            outputs: BTreeMap::new(),
-            may_lack_terms: false,
-        };
+        let mut forward_loop =
+            ForwardLoop { producer, inputs: BTreeMap::new(), outputs: BTreeMap::new(), may_lack_terms: false };
         if wrt.is_empty() {
             return Some(forward_loop);
         }
@@ -170,16 +166,16 @@ impl Differentiator<'_> {
         }
         self.hits.count("tangents of a loop");
         self.add_global_arguments(&body, &mut args);
-        forward_loop.derived = Arc::new(SsaLoop { args, body: Arc::new(body.into_region()), ..(**of).clone() });
+        let derived = Arc::new(SsaLoop { args, body: Arc::new(body.into_region()), ..(**of).clone() });
         // The new loop computes the primal values too.
-        self.builder.replace_loop(of, &forward_loop.derived);
+        self.builder.set_loop(producer, &derived);
         Some(forward_loop)
     }
 
     /// Returns whether tangents in this loop, which the pass has derived, may be structural zeros
     /// in places.
-    pub(super) fn tangents_may_lack_terms(&self, of: &Arc<SsaLoop>) -> bool {
-        self.forward_loops.iter().any(|l| l.may_lack_terms && (Arc::ptr_eq(&l.primal, of) || l.primal == *of))
+    pub(super) fn tangents_may_lack_terms(&self, producer: StmtId) -> bool {
+        self.forward_loops.iter().any(|l| l.may_lack_terms && l.producer == producer)
     }
 
     /// Returns the output of the derived body that is the tangent of output `k`.
@@ -210,13 +206,13 @@ impl Differentiator<'_> {
     /// parts.
     pub(super) fn loop_adjoint(
         &mut self,
-        of: &Arc<SsaLoop>,
+        (producer, of): (StmtId, &Arc<SsaLoop>),
         result_cotangents: &[(LoopResult, DerivativeValue)],
         is_active: &dyn Fn(&TensorAccess) -> bool,
         needs: &[u32],
         terms: &mut [Vec<CotangentTerm>],
     ) -> Option<()> {
-        let (of, loop_cotangents) = &self.with_state_outputs(of, result_cotangents, needs);
+        let (of, loop_cotangents) = &self.with_state_outputs((producer, of), result_cotangents, needs);
         let plan = LoopActivity::for_loop(of, loop_cotangents, is_active);
         if plan.carried.is_empty() && plan.captured.is_empty() {
             return Some(());
@@ -274,7 +270,7 @@ impl Differentiator<'_> {
             None => {
                 // The primal loop itself outputs the kept values.
                 let forward = Arc::new(SsaLoop { body: Arc::new(bodies.forward.clone()), ..(**of).clone() });
-                self.builder.replace_loop(of, &forward);
+                self.builder.set_loop(producer, &forward);
                 let known = self.trip_count(&forward, needs)?;
                 let of = self.build_reverse(of, &forward, &bodies, &ends, (&known.0, &known.1), needs)?;
                 let end = |place: u32| {
@@ -322,7 +318,7 @@ impl Differentiator<'_> {
     /// cotangents of its parts.
     fn with_state_outputs(
         &mut self,
-        of: &Arc<SsaLoop>,
+        (producer, of): (StmtId, &Arc<SsaLoop>),
         result_cotangents: &[(LoopResult, DerivativeValue)],
         needs: &[u32],
     ) -> (Arc<SsaLoop>, Vec<LoopResultCotangent>) {
@@ -362,7 +358,7 @@ impl Differentiator<'_> {
             return (of.clone(), all);
         }
         let new = Arc::new(SsaLoop { body: Arc::new(body), ..(**of).clone() });
-        self.builder.replace_loop(of, &new);
+        self.builder.set_loop(producer, &new);
         (new, all)
     }
 

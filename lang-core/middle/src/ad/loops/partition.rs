@@ -2,7 +2,6 @@
 //! body, which also outputs the kept values, and the body of the reverse loop.
 
 use std::collections::{BTreeSet, HashMap};
-use std::sync::Arc;
 
 use super::super::Differentiator;
 use super::store_on_kill::{VersionChain, read_overwritten};
@@ -64,18 +63,14 @@ pub(super) struct Partition {
 struct PrimalStatements<'a> {
     stmts: &'a [Statement],
     body_len: usize,
-    loops: Vec<&'a Arc<SsaLoop>>,
 }
 
 impl<'a> PrimalStatements<'a> {
     fn for_loop(of: &SsaLoop, pass: &'a Differentiator<'_>) -> Self {
-        let (stmts, count) = (pass.builder.stmts.as_slice(), of.body.stmts.len());
-        let loops = stmts.iter().take(count);
-        let loops = loops.filter_map(|s| if let Rhs::Loop(of, _) = &s.rhs { Some(of) } else { None }).collect();
-        Self { stmts, body_len: count, loops }
+        Self { stmts: pass.builder.stmts.as_slice(), body_len: of.body.stmts.len() }
     }
 
-    /// Returns the parts of loops that the body did not read before, and the statements that their
+    /// Returns the results of loops that the body did not name before, and the statements that their
     /// extents need. Operands come first.
     fn new_loop_results(&self) -> BTreeSet<u32> {
         let all = (0..).take(self.stmts.len()).map(StmtId);
@@ -91,13 +86,10 @@ impl<'a> PrimalStatements<'a> {
         found
     }
 
-    /// Returns whether this is a statement of the body, or a newly read part of a loop in it.
+    /// Returns whether this is a statement of the body, or a new result of a loop in it.
     fn contains(&self, v: StmtId) -> bool {
-        let part = || match self.stmts.get(v.0 as usize).map(|s| &s.rhs) {
-            Some(Rhs::Loop(of, _)) => self.loops.iter().any(|other| Arc::ptr_eq(other, of)),
-            _ => false,
-        };
-        (v.0 as usize) < self.body_len || part()
+        let is_in_body = |v: StmtId| (v.0 as usize) < self.body_len;
+        is_in_body(v) || self.stmts.get(v.0 as usize).and_then(|s| s.rhs.producer()).is_some_and(is_in_body)
     }
 }
 
@@ -208,7 +200,7 @@ impl Partition {
         for (slot, stmt) in forward.stmts.iter_mut().zip(stmts) {
             slot.rhs.clone_from(&stmt.rhs);
         }
-        // Parts of loops that the body did not read before, and the statements that their extents
+        // Results of loops that the body did not name before, and the statements that their extents
         // need.
         let primal = PrimalStatements::for_loop(of, pass);
         let mut moved: HashMap<u32, u32> = (0..).take(forward.stmts.len()).map(|k: u32| (k, k)).collect();
@@ -216,11 +208,7 @@ impl Partition {
             let Some(stmt) = stmts.get(k as usize) else { continue };
             let put = StatementMap { numbers: &moved };
             let dims = stmt.dims.iter().map(|n| put.poly(n)).collect();
-            let rhs = match &stmt.rhs {
-                // A loop reads statements of the body, whose numbers do not change.
-                Rhs::Loop(..) => stmt.rhs.clone(),
-                rhs => rhs.map(&mut |a| put.access(a), &|p| put.poly(p), &|p| put.pred(p)),
-            };
+            let rhs = stmt.rhs.map(&mut |a| put.access(a), &|p| put.poly(p), &|p| put.pred(p));
             forward.stmts.push(Statement { dims, rhs, ..stmt.clone() });
             moved.insert(k, u32::try_from(forward.stmts.len() - 1).unwrap_or(u32::MAX));
         }

@@ -74,7 +74,11 @@ fn update_chain(of: &SsaLoop, input: u32, next: u32) -> Option<VersionChain> {
         let before = match &of.body.stmts.get(at.0 as usize)?.rhs {
             Rhs::Input(k) if *k == input && !links.is_empty() => break,
             Rhs::Update { base, batch: 0, .. } => base,
-            Rhs::Loop(inner, LoopResult::Final(k)) if inner.batch.is_empty() && inner.checkpoint.is_none() => {
+            Rhs::LoopResult(producer, LoopResult::Final(k)) => {
+                let inner = of.body.loop_at(*producer)?;
+                if !inner.batch.is_empty() || inner.checkpoint.is_some() {
+                    return None;
+                }
                 let LoopArg::Carried { init, next } = inner.args.get(*k as usize)? else { return None };
                 update_chain(inner, *k, *next)?;
                 init
@@ -122,22 +126,28 @@ impl Differentiator<'_> {
             Some(known) => known,
             None => self.build_restoring_loop(&stmt)?,
         };
-        Some(self.builder.loop_result(&stmt.dims, stmt.scalar?, &by, LoopResult::Final(input), stmt.needs))
+        let needs = match stmt.rhs.producer() {
+            Some(producer) => self.builder.get(producer)?.needs.clone(),
+            None => stmt.needs,
+        };
+        Some(self.builder.loop_result(&stmt.dims, stmt.scalar?, &by, LoopResult::Final(input), needs))
     }
 
     /// Builds a loop that restores the array which a nested loop updates. Returns the loop and its
     /// input for the array.
     fn build_restoring_loop(&mut self, stmt: &Statement) -> Option<(Arc<SsaLoop>, u32)> {
-        let Rhs::Loop(of, LoopResult::Final(k)) = &stmt.rhs else { return None };
+        let Rhs::LoopResult(producer, LoopResult::Final(k)) = &stmt.rhs else { return None };
+        let Statement { rhs: Rhs::Loop(of), needs, .. } = self.builder.get(*producer)?.clone() else { return None };
+        let of = &of;
         let mut pass = Differentiator::new(&of.body, self.functions, self.hits);
         pass.builder.is_region = true;
         let bodies = pass.partition(of, &[], &[*k]).build_bodies(of, &pass, (0, 0), &[]);
         let output = bodies.restored_inputs.iter().position(|j| j == k)?;
         let forward = Arc::new(SsaLoop { body: Arc::new(bodies.forward.clone()), ..(**of).clone() });
-        self.builder.replace_loop(of, &forward);
-        let (trips, extent) = self.trip_count(&forward, &stmt.needs)?;
+        self.builder.set_loop(*producer, &forward);
+        let (trips, extent) = self.trip_count(&forward, &needs)?;
         let ends = ReverseInitialValues { carried: Vec::new(), per_iteration: Vec::new(), sums: Vec::new(), count: 0 };
-        let by = self.build_reverse(of, &forward, &bodies, &ends, (&trips, &extent), &stmt.needs)?;
+        let by = self.build_reverse(of, &forward, &bodies, &ends, (&trips, &extent), &needs)?;
         let carried = |a: &LoopArg| matches!(a, LoopArg::Carried { next, .. } if *next as usize == output);
         let input = by.args.iter().position(carried)?;
         Some((by, u32::try_from(input).ok()?))

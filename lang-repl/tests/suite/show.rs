@@ -94,16 +94,16 @@ fn show_loops_and_their_code() {
         &[&["show", "loops", "smoothed.iv", "smoothed"]],
         expect![[r#"
             $ iverson show loops smoothed.iv smoothed
-            X5 is 0.5
-            kernel reads X0[n]; writes X2[n]
+            X6 is 0.5
+            kernel reads X0[n]; writes X3[n]
               for i < n, in chunks:  -- n times
-                X3[i] = X0[i]  -- 2:3 fold y = x for _ < k: for i: 0.5 * (y[i] + x[n - …
+                X4[i] = X0[i]  -- 2:3 fold y = x for _ < k: for i: 0.5 * (y[i] + x[n - …
                 for j < k, in order:  -- at most n * k times
-                  X4[j, i] = X3[i]
-                  X6[j, i] = X4[j, i] + X0[n - i - 1]
-                  X7[j, i] = X5 * X6[j, i]
-                  X3[i] = X7[j, i]
-                X2[i] = X3[i]  -- 2:3 fold y = x for _ < k: for i: 0.5 * (y[i] + x[n - …
+                  X5[j, i] = X4[i]
+                  X7[j, i] = X5[j, i] + X0[n - i - 1]
+                  X8[j, i] = X6 * X7[j, i]
+                  X4[i] = X8[j, i]
+                X3[i] = X4[i]  -- 2:3 fold y = x for _ < k: for i: 0.5 * (y[i] + x[n - …
         "#]],
     );
     let dir = Dir::new(&[("scaled.iv", b"def scaled(x: [n]f64) -> [n]f64 = for i: 0.5 * x[i] + 1\n")]);

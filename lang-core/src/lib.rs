@@ -10,7 +10,7 @@
 
 pub use {
     lang_base as base, lang_eval as eval, lang_exec as exec, lang_interp as interp, lang_ir as ir, lang_nest as nest,
-    lang_resolve as resolve, lang_runtime as runtime, lang_session as session, lang_source as source,
+    lang_opt as opt, lang_resolve as resolve, lang_runtime as runtime, lang_session as session, lang_source as source,
     lang_syntax as syntax, lang_types as types,
 };
 

@@ -14,8 +14,9 @@ use lang_core::ir::core::Constant;
 use lang_core::ir::reduce::Reducer;
 use lang_core::ir::ssa::{Rhs, SsaFunction, StmtId, TensorAccess, substitute_indices};
 use lang_core::nest::{
-    Accumulation, Assignment, Kernel, KernelStorage, MatrixProduct, NestLoop, NestNode, StorageRole, is_trivial,
+    Accumulation, Assignment, Kernel, KernelStorage, MatrixProduct, NestLoop, NestNode, StorageRole,
 };
+use lang_core::opt::kernel_statements::is_trivial;
 use lang_core::predicate::{Atom, FactContext, LocalId, Poly, Pred};
 use lang_core::syntax::ops::Scalar;
 

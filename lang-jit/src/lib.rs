@@ -47,7 +47,8 @@ use cranelift_codegen::isa::OwnedTargetIsa;
 use cranelift_codegen::settings::{self, Configurable};
 use lang_core::exec::native::{KernelBackend, KernelCode};
 use lang_core::ir::ssa::{Rhs, SsaFunction, StmtId};
-use lang_core::nest::{Kernel, is_trivial};
+use lang_core::nest::Kernel;
+use lang_core::opt::kernel_statements::is_trivial;
 use lang_core::predicate::Atom;
 use lang_core::syntax::ops::Scalar;
 

@@ -4,6 +4,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use lang_core::opt::{PASSES, PassSelection};
 use lang_core::runtime::print::Digits;
 
 const EXAMPLES: &str = "Examples:
@@ -62,6 +63,9 @@ const SHOW_EXAMPLES: &str = "Prints an intermediate form or a derivative of a de
 Examples:
   iverson show core conv.iv conv           with explicit calls, brackets and indices
   iverson show ssa conv.iv loss            one array operation per line
+  iverson show opt conv.iv loss            … after the passes of the optimiser
+  iverson show opt conv.iv loss --stats    … with the effect of each pass
+  iverson show opt conv.iv loss --after factor_sums
   iverson show adjoint conv.iv loss        the cotangents of its arguments, as Iverson source
   iverson show forward conv.iv loss        the tangent of its result, as Iverson source
   iverson show ssa conv.iv loss_adj        the adjoint, one array operation per line
@@ -117,6 +121,17 @@ pub(crate) struct CommonOptions {
     /// Backend that runs programs
     #[arg(long, global = true, value_enum, default_value = "cpu", hide_possible_values = false)]
     pub(crate) backend: BackendChoice,
+    /// Passes over Tensor SSA: `-NAME` switches one off, `NAME,NAME` selects only these, `none` none
+    #[arg(
+        long,
+        global = true,
+        value_name = "LIST",
+        allow_hyphen_values = true,
+        default_value = "",
+        hide_default_value = true,
+        value_parser = parse_passes
+    )]
+    pub(crate) passes: PassSelection,
     /// Number of threads (default: one per core)
     #[arg(long, global = true, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096))]
     pub(crate) threads: Option<u32>,
@@ -188,6 +203,8 @@ pub(crate) enum CompilerForm {
     Pushed,
     /// Tensor SSA
     Ssa,
+    /// Tensor SSA after the passes of the optimiser
+    Opt,
     /// Loop nests as they run
     Loops,
     /// Loop nests as Cranelift IR
@@ -238,6 +255,26 @@ fn parse_expression(text: &str) -> Result<String, String> {
         true => Err("unknown option".to_owned()),
         false => Ok(text.to_owned()),
     }
+}
+
+/// Parses `--passes`.
+pub(crate) fn parse_passes(text: &str) -> Result<PassSelection, String> {
+    PassSelection::parse(text).map_err(|name| unknown_pass(&name))
+}
+
+/// Parses the name of a pass.
+fn parse_pass(text: &str) -> Result<String, String> {
+    match PASSES.iter().any(|pass| pass.name == text) {
+        true => Ok(text.to_owned()),
+        false => Err(unknown_pass(text)),
+    }
+}
+
+fn unknown_pass(name: &str) -> String {
+    let mut names: Vec<&str> = PASSES.iter().map(|pass| pass.name).collect();
+    names.sort_unstable();
+    names.dedup();
+    format!("no pass is named `{name}`; the passes are {}", names.join(", "))
 }
 
 /// Parses a number of significant digits from 1 to 17, or `all`.
@@ -311,6 +348,12 @@ pub(crate) enum CliCommand {
         /// Print the origin of each line of Tensor SSA, also for derivatives
         #[arg(long)]
         origins: bool,
+        /// With `opt`: stop after this pass
+        #[arg(long, value_name = "PASS", value_parser = parse_pass)]
+        after: Option<String>,
+        /// With `opt`: print the effect of each pass on the number of statements
+        #[arg(long)]
+        stats: bool,
     },
     /// Report the cost of a definition and its derivatives, as formulas or at fixed sizes
     #[command(after_long_help = COST_EXAMPLES)]

@@ -98,8 +98,9 @@ fn run_command(command: &CliCommand, cli: &Cli, out: OutputWriter) -> Status {
             let sizes: Vec<String> = sizes.iter().chain(at).cloned().collect();
             commands::cost::run(file, def.as_deref(), &sizes, *measure, &cli.common, out)
         }
-        CliCommand::Show { stage, file, def, origins } => {
-            commands::show::run(*stage, file, def, *origins, &cli.common, out)
+        CliCommand::Show { stage, file, def, origins, after, stats } => {
+            let view = commands::show::ShownView { origins: *origins, after: after.as_deref(), statistics: *stats };
+            commands::show::run(*stage, file, def, &view, &cli.common, out)
         }
         CliCommand::Bench { file, def, sizes, seconds } => {
             let request = commands::bench::BenchRequest { file, def, sizes, seconds: *seconds };

@@ -12,7 +12,8 @@ use lang_ir::core::FunctionKey;
 use lang_ir::ssa::{
     Rhs, RuntimeCheck, SsaFunction, Statement, StmtId, for_each_poly_read, for_each_pred_read, index_number,
 };
-use lang_nest::{self, InlineCallees, LoopForm, Prepared, Schedule, multiversion};
+use lang_nest::{self, LoopForm, Prepared, Schedule};
+use lang_opt::{InlineCallees, PassSelection, multiversion};
 use lang_sizes::predicate::{Atom, LocalId, Poly, Pred};
 
 /// A function with one executable for each of its cases. The first use of a case prepares it.
@@ -140,7 +141,12 @@ pub(super) enum ExecutionStep {
 impl Executable {
     /// Prepares a function, and compiles its kernels if there is a backend. If a kernel has no
     /// code, schedules the function again with fewer forms of loops.
-    pub(super) fn new(ssa: Arc<SsaFunction>, backend: Option<&dyn KernelBackend>, callees: InlineCallees<'_>) -> Self {
+    pub(super) fn new(
+        ssa: Arc<SsaFunction>,
+        backend: Option<&dyn KernelBackend>,
+        passes: &PassSelection,
+        callees: InlineCallees<'_>,
+    ) -> Self {
         let of = Arc::clone(&ssa);
         let (ssa, mut steps) = match backend {
             None => {
@@ -150,7 +156,7 @@ impl Executable {
             Some(backend) => {
                 let mut most = LoopForm::Kernels;
                 loop {
-                    let (prepared, all, are) = lang_nest::schedule_with_fallback(&ssa, callees, most);
+                    let (prepared, all, are) = lang_nest::schedule_with_fallback(&ssa, passes, callees, most);
                     let compiled_steps = compile_steps(&prepared, all, backend);
                     let is_run =
                         |step: &ExecutionStep| matches!(step, ExecutionStep::Kernel(ready) if ready.code.is_none());

@@ -51,6 +51,7 @@ use lang_base::GlobalName;
 use lang_ir::core::{CheckFailure, FunctionKey, TypeLeaf};
 use lang_ir::flat::InputSource;
 use lang_ir::ssa::{Rhs, SsaFunction, StmtId};
+use lang_opt::PassSelection;
 use lang_runtime::memory::{AllocationError, MemoryAccount, RunLimits};
 use lang_runtime::{OffloadProgress, RunContext, Value};
 use lang_sizes::predicate::LocalId;
@@ -105,6 +106,8 @@ pub struct ExecutableCache {
     functions: RefCell<HashMap<Arc<FunctionKey>, Rc<MultiversionedFunction>>>,
     /// Loop bodies, by address. Each entry keeps its body alive, so that the address stays unique.
     loop_bodies: RefCell<HashMap<usize, CachedBody>>,
+    /// The passes that functions go through before they are scheduled.
+    passes: PassSelection,
     /// The number of the current run.
     run: Cell<u64>,
     /// The host's clock, which measures the preparation time.
@@ -130,6 +133,12 @@ impl ExecutableCache {
         Self { backend: Some(backend), ..Self::default() }
     }
 
+    /// Selects the passes that functions go through before they are scheduled.
+    #[must_use]
+    pub fn with_passes(self, passes: PassSelection) -> Self {
+        Self { passes, ..self }
+    }
+
     /// Begins a run, in which definitions do not change. Drops the entries of earlier runs if there
     /// are more than 1,024.
     pub fn begin_run(&self) {
@@ -147,7 +156,7 @@ impl ExecutableCache {
             consulted.callees.borrow_mut().insert(Arc::clone(callee), ssa.clone());
             ssa
         };
-        self.timed(|| Arc::new(Executable::new(ssa, self.backend.as_deref(), &callees)))
+        self.timed(|| Arc::new(Executable::new(ssa, self.backend.as_deref(), &self.passes, &callees)))
     }
 
     /// Sets the clock that measures the preparation time.

@@ -5,9 +5,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::loop_nest::is_while_extent;
-use super::{FlattenPolicy, InlineCallees, Prepared, Schedule, Step, in_place_loops, multiversion, prepare, schedule};
+use super::{FlattenPolicy, Prepared, Schedule, Step, in_place_loops, prepare, schedule};
 use lang_base::ensure_sufficient_stack;
 use lang_ir::ssa::{Rhs, SsaFunction, StmtId};
+use lang_opt::{InlineCallees, PassSelection, multiversion, optimise};
 use lang_sizes::predicate::Pred;
 
 /// A case of a function, with its steps.
@@ -22,25 +23,28 @@ pub struct ScheduledCase {
     pub loops: BTreeMap<StmtId, Vec<ScheduledCase>>,
 }
 
-/// Schedules all cases of a function, the one for large sizes first.
+/// Schedules all cases of a function after these passes, the case for large sizes first.
 #[must_use]
-pub fn schedule_cases(ssa: &Arc<SsaFunction>, callees: InlineCallees<'_>) -> Vec<ScheduledCase> {
-    let cases = multiversion::feasible_cases(ssa);
-    if cases.is_empty() {
-        return vec![schedule_case(Pred::truth(), ssa, callees)];
-    }
-    let holding = |(p, holds): &(Pred, bool)| if *holds { p.clone() } else { p.negated() };
-    let cases =
-        cases.into_iter().map(|(assumptions, case)| (Pred::all(assumptions.iter().map(holding)), Arc::new(case)));
-    cases.map(|(condition, case)| schedule_case(condition, &case, callees)).collect()
+pub fn schedule_cases(
+    ssa: &Arc<SsaFunction>,
+    passes: &PassSelection,
+    callees: InlineCallees<'_>,
+) -> Vec<ScheduledCase> {
+    let cases = multiversion::conditional_cases(ssa).into_iter();
+    cases.map(|(condition, case)| schedule_case(condition, &case, passes, callees)).collect()
 }
 
-fn schedule_case(condition: Pred, ssa: &Arc<SsaFunction>, callees: InlineCallees<'_>) -> ScheduledCase {
-    let (prepared, schedule, _) = schedule_with_fallback(ssa, callees, LoopForm::Kernels);
+fn schedule_case(
+    condition: Pred,
+    ssa: &Arc<SsaFunction>,
+    passes: &PassSelection,
+    callees: InlineCallees<'_>,
+) -> ScheduledCase {
+    let (prepared, schedule, _) = schedule_with_fallback(ssa, passes, callees, LoopForm::Kernels);
     let mut loops = BTreeMap::new();
     for (var, stmt) in (0..).map(StmtId).zip(&prepared.ssa.stmts) {
         if let Rhs::Loop(of) = &stmt.rhs {
-            loops.insert(var, ensure_sufficient_stack(|| schedule_cases(&of.body, callees)));
+            loops.insert(var, ensure_sufficient_stack(|| schedule_cases(&of.body, passes, callees)));
         }
     }
     ScheduledCase { size_condition: condition, prepared, schedule, loops }
@@ -71,19 +75,21 @@ pub enum LoopForm {
     Steps,
 }
 
-/// Schedules a function, with loops in forms up to `most`. Returns the prepared function, its
+/// Schedules a function after these passes, with loops in forms up to `most`. Returns the prepared function, its
 /// steps, and the form of its loops.
 ///
 /// If an attempt leaves no valid order, it is repeated with fewer kinds of loops as statements.
 #[must_use]
 pub fn schedule_with_fallback(
     ssa: &Arc<SsaFunction>,
+    passes: &PassSelection,
     callees: InlineCallees<'_>,
     most: LoopForm,
 ) -> (Prepared, Schedule, LoopForm) {
+    let optimised = optimise(ssa, passes, callees);
     let mut next = (most < LoopForm::Steps).then_some(FlattenPolicy::DeferredChecks(Vec::new()));
     while let Some(repeated) = next.take() {
-        let mut first = prepare(Arc::clone(ssa), &repeated, callees);
+        let mut first = prepare(&optimised, &repeated, callees);
         let mut steps = schedule(&first);
         let is_endless = first.flattened_loops.iter().any(|repeat| repeat.while_condition.is_some());
         if !(first.flattened_loops.is_empty() || steps.is_complete && (!is_endless || has_no_while_storage(&steps))) {
@@ -98,7 +104,7 @@ pub fn schedule_with_fallback(
         }
         let mut are = if first.flattened_loops.is_empty() { LoopForm::Steps } else { LoopForm::Flattened };
         let bodies = |body: &Arc<SsaFunction>| {
-            let (prepared, steps, _) = ensure_sufficient_stack(|| schedule_with_fallback(body, callees, most));
+            let (prepared, steps, _) = ensure_sufficient_stack(|| schedule_with_fallback(body, passes, callees, most));
             (prepared.ssa, steps)
         };
         if most == LoopForm::Kernels
@@ -114,7 +120,7 @@ pub fn schedule_with_fallback(
             _ => return (first, steps, are),
         }
     }
-    let prepared = prepare(Arc::clone(ssa), &FlattenPolicy::Never, callees);
+    let prepared = prepare(&optimised, &FlattenPolicy::Never, callees);
     let steps = schedule(&prepared);
     (prepared, steps, LoopForm::Steps)
 }

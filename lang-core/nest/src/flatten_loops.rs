@@ -15,18 +15,18 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::LoopBodyRanges;
-use super::dependences::has_reads;
 use super::gemm::recognise_products;
-use super::index_util::{indices, is_in_bounds, substitute_access};
-use super::invariant_axes::{eliminate_dead_stmts, remove_invariant_axes, remove_resultless_producers};
 use super::loop_nest::WHILE_EXTENT;
-use super::redundant_guards::remove_redundant_guards;
 use super::scatter_reductions::{self, ScatterReduction};
-use super::splice::Splicer;
 use lang_ir::region::{LoopArg, LoopResult, LoopTripCount, SsaLoop};
 use lang_ir::ssa::{
     Addend, Rhs, SsaFunction, Statement, StmtId, TensorAccess, for_each_poly_read, statement_index, union_of_checks,
 };
+use lang_opt::index_util::{indices, is_in_bounds, substitute_access};
+use lang_opt::invariant_axes::{eliminate_dead_stmts, remove_invariant_axes, remove_resultless_producers};
+use lang_opt::kernel_statements::has_reads;
+use lang_opt::redundant_guards::remove_redundant_guards;
+use lang_opt::splice::Splicer;
 use lang_sizes::predicate::{Poly, Pred};
 
 /// The maximum length of a flattened body, because the time of loop fusion grows faster than the

@@ -8,14 +8,14 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use super::dependences::has_reads;
-use super::factor_sums::two_factor_sum;
-use super::index_util::{
-    as_index, indices, is_in_bounds, pred_indices, renumbering, substitute_access, substitute_pred,
-};
-use super::invariant_axes::eliminate_dead_stmts;
 use super::rematerialise;
 use lang_ir::ssa::{Addend, Rhs, SsaFunction, Statement, StmtId, TensorAccess, statement_index};
+use lang_opt::factor_sums::two_factor_sum;
+use lang_opt::index_util::{
+    as_index, indices, is_in_bounds, pred_indices, renumbering, substitute_access, substitute_pred,
+};
+use lang_opt::invariant_axes::eliminate_dead_stmts;
+use lang_opt::kernel_statements::has_reads;
 use lang_sizes::predicate::{Poly, Pred};
 
 /// The minimum extent of each index of a matrix product, if the extent is constant.
@@ -67,7 +67,7 @@ impl ProductRecognition {
     /// Recognises a matrix product. If the result has a guard, the product becomes a new statement,
     /// and this one applies the guard.
     fn recognise(&mut self, k: usize) -> Option<(StmtId, RecognisedProduct)> {
-        let stmt = two_factor_sum(&self.ssa, k)?;
+        let stmt = two_factor_sum(&self.ssa, StmtId(u32::try_from(k).ok()?))?;
         let Rhs::Contract { bound, pred: terms, neg, factors } = &stmt.rhs else { return None };
         let ([first, second], [_]) = (factors.as_slice(), bound.as_slice()) else { return None };
         let free = stmt.dims.len();

@@ -1,8 +1,8 @@
 //! **Scheduling.** Turns Tensor SSA into steps: kernels, which are loop nests that a backend
 //! compiles, and single statements, which the engine (`lang_exec`) runs.
 //!
-//! [`prepare`] applies the optimisations of Tensor SSA, and [`schedule`] builds the loop nests.
-//! [`schedule_with_fallback`] and [`schedule_cases`] drive both.
+//! [`schedule_with_fallback`] and [`schedule_cases`] optimise a function (`lang_opt`), [`prepare`] it,
+//! and [`schedule`] it.
 //!
 //! Statements over the same index share a loop if each reads only elements that the others set at
 //! that index. This repeats inside the loop ([`fusion`]). An element that nothing reads outside its
@@ -14,33 +14,21 @@
 
 #![forbid(unsafe_code)]
 
-mod arg_reductions;
 mod copy_elision;
-mod count_existentials;
 mod defer_checks;
 mod dependences;
 mod driver;
-mod factor_sums;
 mod flatten_loops;
-mod forward_views;
 mod fusion;
 mod gemm;
-mod hoist_gathers;
 mod in_place_loops;
 mod index_set_split;
-mod index_util;
-mod inline_batched_calls;
-mod invariant_axes;
 mod loop_bounds;
 pub mod loop_nest;
-pub mod multiversion;
 pub mod parallelise;
-mod redundant_guards;
 mod rematerialise;
-mod scalarise_axes;
 mod scatter_reductions;
 mod single_trip;
-mod splice;
 mod storage;
 mod strip_mine;
 mod text;
@@ -48,7 +36,7 @@ mod trip_counts;
 mod use_def;
 
 use std::cell::Cell;
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -56,9 +44,9 @@ use dependences::{FunctionFacts, PendingStmt};
 pub use driver::{LoopForm, ScheduledCase, schedule_cases, schedule_with_fallback};
 use flatten_loops::FlattenedLoop;
 use fusion::NestBuilder;
-pub use inline_batched_calls::InlineCallees;
-use lang_ir::ssa::{Rhs, SsaFunction, StmtId, TensorAccess};
+use lang_ir::ssa::{SsaFunction, StmtId, TensorAccess};
 use lang_ir::verify::{StatementOrder, debug_assert_valid};
+use lang_opt::{InlineCallees, Optimised};
 pub use loop_nest::{
     Accumulation, Assignment, Kernel, KernelStorage, MatrixProduct, NestLoop, NestNode, StorageRole, WHILE_EXTENT,
     loop_number,
@@ -111,8 +99,8 @@ pub struct Prepared {
     pub ssa: Arc<SsaFunction>,
     /// For each of the first statements, the original statement that it implements.
     original_stmts: Vec<StmtId>,
-    /// The statements that [`hoist_gathers`] adds; they are computed before their readers.
-    hoisted_gathers: Range<u32>,
+    /// The statements that must be complete before the loops of their readers start.
+    complete_first: BTreeSet<StmtId>,
     /// The statements that are matrix products.
     matrix_products: HashMap<StmtId, gemm::RecognisedProduct>,
     /// The loops that became statements.
@@ -142,53 +130,18 @@ impl Prepared {
     }
 }
 
-/// Optimises a function for scheduling. `repeated` selects the loops that become statements. The
-/// passes are, in order:
-///
-/// - [`redundant_guards`] removes redundant guards, [`invariant_axes`] unneeded axes.
-/// - [`count_existentials`] counts existentials, and [`arg_reductions`] reads extreme elements at
-///   their index.
-/// - [`factor_sums`] factors sums, and [`inline_batched_calls`] inlines batched calls.
-/// - [`scalarise_axes`] scalarises short axes, and [`hoist_gathers`] hoists gathers.
-/// - [`forward_views`] forwards views to loops, and [`gemm`] prepares matrix products.
-/// - [`defer_checks`] defers checks of loops, and [`flatten_loops`] flattens loops.
+/// Prepares an optimised function for scheduling. `repeated` selects the loops that become
+/// statements. The passes are, in order: [`gemm`] recognises matrix products, [`defer_checks`] defers
+/// checks of loops, and [`flatten_loops`] flattens loops.
 #[must_use]
-pub fn prepare(ssa: Arc<SsaFunction>, repeated: &FlattenPolicy, callees: InlineCallees<'_>) -> Prepared {
-    // Debug builds verify the function after each pass that changes it.
-    let verified = |pass: &str, ssa: SsaFunction| {
-        debug_assert_valid(pass, &ssa, StatementOrder::Any, callees);
-        Arc::new(ssa)
-    };
-    let ssa = redundant_guards::remove_redundant_guards(&ssa).map_or(ssa, |s| verified("redundant_guards", s));
-    let ssa = invariant_axes::remove_invariant_axes(&ssa).map_or(ssa, |s| verified("invariant_axes", s));
-    let ssa = count_existentials::count_existentials(&ssa).map_or(ssa, |s| verified("count_existentials", s));
-    let ssa = arg_reductions::reuse_arg_reductions(&ssa).map_or(ssa, |s| verified("arg_reductions", s));
-    let ssa = factor_sums::factor_sums(&ssa).map_or(ssa, |s| verified("factor_sums", s));
-    let (ssa, made_of) = match inline_batched_calls::inline_batched_calls(&ssa, callees) {
-        // Values that all calls of the batch share are computed once.
-        Some((inlined, made_of)) => {
-            let shared = invariant_axes::remove_invariant_axes(&inlined).unwrap_or(inlined);
-            (verified("inline_batched_calls", shared), made_of)
-        }
-        None => {
-            let own = (0..).map(StmtId).take(ssa.stmts.len()).collect();
-            (ssa, own)
-        }
-    };
-    let (ssa, made_of) = match scalarise_axes::scalarise_short_axes(&ssa) {
-        Some((scalarised, of)) => {
-            let of = of.iter().map(|v| made_of.get(v.0 as usize).copied().unwrap_or(*v)).collect();
-            (verified("scalarise_axes", scalarised), of)
-        }
-        None => (ssa, made_of),
-    };
-    let count = |ssa: &SsaFunction| u32::try_from(ssa.stmts.len()).unwrap_or(u32::MAX);
-    let first = count(&ssa);
-    let ssa = hoist_gathers::hoist_gathers(&ssa).map_or(ssa, |s| verified("hoist_gathers", s));
-    let hoisted_gathers = first..count(&ssa);
-    let ssa = forward_views::forward_views(&ssa).map_or(ssa, |s| verified("forward_views", s));
+pub fn prepare(optimised: &Optimised, repeated: &FlattenPolicy, callees: InlineCallees<'_>) -> Prepared {
+    let ssa = Arc::clone(&optimised.ssa);
     let (with, products) = gemm::recognise_products(&ssa);
-    let ssa = with.map_or(ssa, |s| verified("gemm", s));
+    let ssa = with.map_or(ssa, |ssa| {
+        // Debug builds verify the function. Earlier statements read the new ones.
+        debug_assert_valid("gemm", &ssa, StatementOrder::Any, callees);
+        Arc::new(ssa)
+    });
     let watched = if let FlattenPolicy::DeferredChecks(steps) = repeated {
         defer_checks::defer_checks(&ssa, steps)
     } else {
@@ -206,8 +159,8 @@ pub fn prepare(ssa: Arc<SsaFunction>, repeated: &FlattenPolicy, callees: InlineC
     };
     Prepared {
         ssa,
-        original_stmts: made_of,
-        hoisted_gathers,
+        original_stmts: optimised.origins.clone(),
+        complete_first: optimised.complete_first.clone(),
         matrix_products: products,
         flattened_loops: repeats,
         loop_body_ranges: bodies,
@@ -392,11 +345,4 @@ fn assigned_vars(body: &[NestNode]) -> Vec<StmtId> {
     body.iter()
         .for_each(|node| node.for_each_assignment(&mut |set| all.extend(known.insert(set.var).then_some(set.var))));
     all
-}
-
-/// Returns whether a right-hand side is only a constant or an index expression. It is then inlined
-/// at its uses.
-#[must_use]
-pub fn is_trivial(rhs: &Rhs) -> bool {
-    matches!(rhs, Rhs::Constant(_) | Rhs::Zero | Rhs::Index(_))
 }

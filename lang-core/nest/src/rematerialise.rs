@@ -3,10 +3,11 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use super::dependences::{PendingStmt, has_reads, pending_stmt};
+use super::dependences::{PendingStmt, pending_stmt};
 use super::loop_nest::{Assignment, NestLoop, NestNode};
 use lang_ir::core::ScalarOp;
 use lang_ir::ssa::{Rhs, SsaFunction, Statement, StmtId, TensorAccess, index_number, substitute_indices};
+use lang_opt::kernel_statements::has_reads;
 use lang_sizes::predicate::{Atom, Index, Poly};
 use lang_syntax::ops::BinOp;
 

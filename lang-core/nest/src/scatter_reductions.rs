@@ -4,14 +4,14 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::dependences::has_reads;
-use super::index_util::{as_index, substitute_access, substitute_pred};
-use super::splice::Splicer;
 use lang_ir::region::{LoopArg, LoopResult, LoopTripCount, SsaLoop};
 use lang_ir::ssa::{
     Rhs, SsaFunction, Statement, StmtId, TensorAccess, for_each_poly_read, for_each_pred_read, statement_index,
     substitute_indices,
 };
+use lang_opt::index_util::{as_index, substitute_access, substitute_pred};
+use lang_opt::kernel_statements::has_reads;
+use lang_opt::splice::Splicer;
 use lang_sizes::predicate::{Poly, Pred};
 
 /// A loop-carried array that is only added to.

@@ -31,7 +31,7 @@ use super::loop_nest::{
 };
 use super::parallelise::{self, PrivateCopy};
 use super::trip_counts::NestScope;
-use super::{Prepared, Step, is_trivial};
+use super::{Prepared, Step};
 use lang_base::Name;
 use lang_base::ensure_sufficient_stack;
 use lang_ir::canonical::statement_name;
@@ -40,6 +40,7 @@ use lang_ir::reduce::Reducer;
 use lang_ir::region as loops;
 use lang_ir::ssa::{Rhs, SsaFunction, StmtId, TensorAccess, index_number, statement_index};
 use lang_ir::ssa_text::{LoopText, rhs_text};
+use lang_opt::kernel_statements::is_trivial;
 use lang_sizes::predicate::{Atom, Index, Poly, Pred};
 use lang_syntax::ops::Scalar;
 

@@ -1,9 +1,9 @@
 //! **Trip counts.** Counts how often a node of a kernel runs: the number of index tuples within the
 //! bounds, by [`count`]. A data-dependent count is printed as an upper bound.
 
-use super::dependences::has_reads;
 use super::loop_nest::NestLoop;
 use lang_ir::ssa::SsaFunction;
+use lang_opt::kernel_statements::has_reads;
 use lang_sizes::count::count;
 use lang_sizes::predicate::{FactContext, Index, Poly, Pred};
 

@@ -2,9 +2,9 @@
 //! including reads in index expressions, predicates and inlined statements. The passes that choose
 //! storage, copies, strips and chunks are based on these accesses.
 
-use super::is_trivial;
 use super::loop_nest::{Assignment, MatrixProduct, NestLoop, NestNode};
 use lang_ir::ssa::{Rhs, SsaFunction, StmtId, TensorAccess, substitute_indices};
+use lang_opt::kernel_statements::is_trivial;
 use lang_sizes::predicate::{Atom, LocalId, Poly, Pred};
 
 /// An access to elements of a variable.

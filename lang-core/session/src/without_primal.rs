@@ -15,7 +15,7 @@ use lang_ir::core::FunctionKey;
 use lang_ir::origin::{DceOutcome, OriginKind, VALUE};
 use lang_ir::ssa::{Rhs, SsaFunction, StmtId};
 use lang_middle::cost::{CostFormulas, CostRatio, CostSite};
-use lang_middle::norm::dce;
+use lang_opt::dce;
 
 /// A derivative without the value; `of` is the statement of the whole derivative for each of its
 /// statements.

@@ -357,7 +357,7 @@ fn entries_of_cases(
         _ => wanted.outputs = request.result_leaves(&head)?,
     }
     let parts = wanted.outputs.len();
-    let _ = lang_middle::norm::dce::eliminate_dead_code(&mut wanted);
+    let _ = lang_opt::dce::eliminate_dead_code(&mut wanted);
     named_results_to_inputs(&mut wanted, &mut head, &around.scope_variables);
     let argument_names =
         request.bodies.body(request.def).map(|body| ArgumentNames::from_body(&body)).unwrap_or_default();
@@ -497,7 +497,7 @@ fn named_results_to_inputs(ssa: &mut SsaFunction, head: &mut DerivativeSignature
         head.primal_parameters.push(SignatureParameter { value: NamedValue { name, ty }, type_text: String::new() });
         ssa.stmts.iter_mut().skip(k).take(1).for_each(|s| s.rhs = Rhs::Input(input));
     }
-    let _ = lang_middle::norm::dce::eliminate_dead_code(ssa);
+    let _ = lang_opt::dce::eliminate_dead_code(ssa);
 }
 
 /// Returns the parameters, and the results whose entries are shown.

@@ -107,7 +107,7 @@ pub(super) fn print_definition(request: &PrintRequest<'_>) -> Result<PrintedDeri
     let parts = wanted.outputs.len();
     wanted.outputs.extend(request.result_tags(&head));
     let before = wanted.outputs.iter().take(parts).map(|(_, v)| *v).collect();
-    let fates = lang_middle::norm::dce::eliminate_dead_code(&mut wanted);
+    let fates = lang_opt::dce::eliminate_dead_code(&mut wanted);
     let argument_names =
         request.bodies.body(request.def).map(|body| ArgumentNames::from_body(&body)).unwrap_or_default();
     let plain = BackgroundDrop::new(read_lines(&wanted, &mut StatementFacts::default())?);

@@ -11,11 +11,22 @@ use crate::engine::Engine;
 use crate::json;
 use crate::out::{OutputWriter, Status};
 
+/// The options of `show`.
+#[derive(Default)]
+pub(crate) struct ShownView<'a> {
+    /// Whether to print the origin of each line.
+    pub(crate) origins: bool,
+    /// The last pass to apply.
+    pub(crate) after: Option<&'a str>,
+    /// Whether to print the effect of each pass.
+    pub(crate) statistics: bool,
+}
+
 pub(crate) fn run(
     stage: CompilerForm,
     file: &Path,
     def: &str,
-    origins: bool,
+    view: &ShownView<'_>,
     common: &CommonOptions,
     out: OutputWriter,
 ) -> Status {
@@ -25,7 +36,11 @@ pub(crate) fn run(
         Err(status) => return status,
     };
     let name = GlobalName::new(&module, def);
-    let form = if origins { engine.form_with_origins(stage, &name) } else { engine.render_form(stage, &name) };
+    let form = match stage {
+        CompilerForm::Opt => engine.render_optimised(&name, view),
+        _ if view.origins => engine.form_with_origins(stage, &name),
+        _ => engine.render_form(stage, &name),
+    };
     match form {
         Ok(form) => {
             if let Some(note) = &form.note {

@@ -5,8 +5,11 @@ use std::sync::Arc;
 
 use lang_core::base::{Code, GlobalName};
 use lang_core::ir::core::{FunctionKey, NoCoreForm};
-use lang_core::ir::ssa::{Rhs, SsaFunction};
+use lang_core::ir::ssa::{Rhs, SsaFunction, StmtId};
+use lang_core::ir::ssa_text::AnnotatedSsa;
 use lang_core::nest::{self, Prepared, ScheduledCase, Step};
+use lang_core::opt::passes::Pass;
+use lang_core::opt::{Optimised, PASSES, multiversion};
 use lang_core::session::Session;
 use lang_core::source::{self, DerivativeMode, DerivativeText};
 use lang_core::syntax::split::ItemKind;
@@ -14,6 +17,7 @@ use lang_jit::Jit;
 
 use super::Engine;
 use crate::cli::CompilerForm;
+use crate::commands::show::ShownView;
 use crate::problem::Problem;
 use crate::suggest;
 
@@ -83,7 +87,7 @@ impl Engine {
         &self.session
     }
 
-    /// Returns a form of a definition. For `ssa`, `loops` and `clif`, the names `f_adj` and `f_tan`
+    /// Returns a form of a definition. For `ssa`, `opt`, `loops` and `clif`, the names `f_adj` and `f_tan`
     /// mean derivatives of `f`, unless definitions have these names.
     pub(crate) fn render_form(&self, stage: CompilerForm, name: &GlobalName) -> Result<RenderedForm, Box<Problem>> {
         let (def, derivatives) = self.split_derivative_suffixes(stage, name);
@@ -100,6 +104,7 @@ impl Engine {
                     self.session.ssa(&callee).ok_or_else(|| Self::no_derivative_error(&def))?.to_string(),
                 )
             }
+            CompilerForm::Opt => return self.render_optimised(name, &ShownView::default()),
             CompilerForm::Loops => {
                 let callee = self.derivative_callee(&def, callee, &derivatives)?;
                 let ssa = self.session.ssa(&callee).ok_or_else(|| Self::no_derivative_error(&def))?;
@@ -121,7 +126,49 @@ impl Engine {
 
     /// Returns the schedules of a function, one for each condition on sizes.
     fn schedule_of(&self, ssa: &Arc<SsaFunction>) -> Vec<ScheduledCase> {
-        nest::schedule_cases(ssa, &|callee| self.session.ssa(callee))
+        nest::schedule_cases(ssa, &self.passes, &|callee| self.session.ssa(callee))
+    }
+
+    /// Returns a definition in Tensor SSA after the selected passes, for each condition on sizes.
+    pub(crate) fn render_optimised(
+        &self,
+        name: &GlobalName,
+        view: &ShownView<'_>,
+    ) -> Result<RenderedForm, Box<Problem>> {
+        let (def, derivatives) = self.split_derivative_suffixes(CompilerForm::Opt, name);
+        let callee = source::callee_at_f64(&self.session, &def).ok_or_else(|| self.unknown_definition_error(name))?;
+        self.session.stages(&callee).map_err(|why| self.no_core_form_error(&def, &why))?;
+        let callee = self.derivative_callee(&def, callee, &derivatives)?;
+        let ssa = self.session.ssa(&callee).ok_or_else(|| Self::no_derivative_error(&def))?;
+        let callees = |callee: &Arc<FunctionKey>| self.session.ssa(callee);
+        let last = view.after.and_then(|after| PASSES.iter().rposition(|pass| pass.name == after));
+        let passes = PASSES.iter().take(last.map_or(PASSES.len(), |k| k + 1));
+        let passes: Vec<&Pass> = passes.filter(|pass| self.passes.contains(pass)).collect();
+        let mut text = String::new();
+        for (condition, case) in multiversion::conditional_cases(&ssa) {
+            if !condition.is_true() {
+                text += &format!("{}where {condition}:\n\n", if text.is_empty() { "" } else { "\n" });
+            }
+            let mut optimised = Optimised::unchanged(case);
+            let mut effects = String::new();
+            for pass in &passes {
+                let before = optimised.ssa.stmts.len();
+                let is_changed = optimised.apply(pass, &callees);
+                let after = optimised.ssa.stmts.len();
+                let effect = if is_changed { format!("{before} -> {after}") } else { format!("{before}, unchanged") };
+                effects += &format!("{:<21} {effect:<16} {}\n", pass.name, pass.summary);
+            }
+            if view.statistics {
+                text += &effects;
+                continue;
+            }
+            let note = |var: StmtId| {
+                let original = optimised.origins.get(var.0 as usize).filter(|_| view.origins)?;
+                self.origins_of_statement(&callee, *original)
+            };
+            text += &AnnotatedSsa { ssa: &optimised.ssa, note: &note }.to_string();
+        }
+        Ok(RenderedForm::without_note(text))
     }
 
     /// Returns the adjoint of a definition as Iverson source, if it can be printed so.
@@ -147,7 +194,7 @@ impl Engine {
         name: &GlobalName,
     ) -> (GlobalName, Vec<DerivativeMode>) {
         let (mut def, mut derivatives) = (name.clone(), Vec::new());
-        while matches!(stage, CompilerForm::Ssa | CompilerForm::Loops | CompilerForm::Clif)
+        while matches!(stage, CompilerForm::Ssa | CompilerForm::Opt | CompilerForm::Loops | CompilerForm::Clif)
             && self.session.signature(&def).is_none()
         {
             let ends =

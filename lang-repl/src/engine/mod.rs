@@ -17,6 +17,7 @@ use lang_core::exec::ExecutableCache;
 use lang_core::exec::offload::CompiledEvaluator;
 use lang_core::interp::Interp;
 use lang_core::ir::core::{NoCoreForm, NoCoreFormReason};
+use lang_core::opt::PassSelection;
 use lang_core::resolve::NameEnv as _;
 use lang_core::resolve::forms::DerivativeOp;
 use lang_core::runtime::{Failure, LocalFrame, OperationCounts, RunLimits, RuntimeInstance, Value};
@@ -88,6 +89,8 @@ pub(crate) struct Engine {
     pub(crate) interpret_only: bool,
     /// The number of threads that machine code uses.
     thread_count: usize,
+    /// The passes that functions go through before they are scheduled.
+    pub(crate) passes: PassSelection,
     /// The executables of all runs, for this number of threads. They have no machine code if the
     /// JIT does not support this processor.
     executables: OnceCell<ExecutableCache>,
@@ -133,6 +136,7 @@ impl Engine {
             counts: OperationCounts::default(),
             interpret_only: common.backend == BackendChoice::Interp,
             thread_count: thread_count(common),
+            passes: common.passes.clone(),
             executables: OnceCell::new(),
             reported_fallbacks: RefCell::default(),
             trap_nan: common.nan == NanPolicy::Stop,
@@ -150,13 +154,14 @@ impl Engine {
         engine
     }
 
-    /// Selects the backend and the number of threads for later evaluations. A new number of threads
-    /// drops the JIT.
+    /// Selects the backend, the number of threads and the passes for later evaluations. A new number
+    /// of threads, or other passes, drop the machine code.
     pub(crate) fn set_backend(&mut self, common: &CommonOptions) {
         self.interpret_only = common.backend == BackendChoice::Interp;
         let threads = thread_count(common);
-        if threads != self.thread_count {
+        if threads != self.thread_count || common.passes != self.passes {
             self.thread_count = threads;
+            self.passes = common.passes.clone();
             self.executables = OnceCell::new();
         }
     }
@@ -532,7 +537,7 @@ impl Engine {
         self.executables.get_or_init(|| {
             let jit = Jit::new(self.thread_count).ok().map(Arc::new);
             let empty = jit.map_or_else(ExecutableCache::default, |jit| ExecutableCache::with_backend(jit));
-            empty.with_clock(monotonic_time)
+            empty.with_clock(monotonic_time).with_passes(self.passes.clone())
         })
     }
 

@@ -59,6 +59,7 @@ impl Engine {
             | CompilerForm::Lifted
             | CompilerForm::Flat
             | CompilerForm::Pushed
+            | CompilerForm::Opt
             | CompilerForm::Loops
             | CompilerForm::Clif => {
                 let message = "this form has no origins".to_owned();

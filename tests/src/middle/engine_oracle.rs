@@ -2,7 +2,7 @@
 //! bit-identical values, and a failure at the same points. Values of machine code may differ by the
 //! order of sums.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -16,12 +16,14 @@ use lang_core::ir::core::{FunctionKey, TypeLeaf};
 use lang_core::ir::ssa::SsaFunction;
 use lang_core::ir::value::IrValue;
 use lang_core::nest::{Kernel, NestLoop, NestNode};
+use lang_core::opt::{PASSES, PassSelection};
 use lang_core::runtime::Value as Computed;
 use lang_core::syntax::ops::Scalar;
 
 use super::forms::FormProvider;
 use super::values::part;
 use crate::golden::Tolerances;
+use crate::random::Random;
 use crate::run::limits;
 
 /// Definitions, through the engine's interface.
@@ -131,7 +133,21 @@ pub fn agrees(
     run_agrees(middle, ssa, sizes, tensors.clone(), wanted, &here)?;
     let native =
         EngineConfiguration { programs: exec::ExecutableCache::with_backend(backend()), same: &near, in_order: false };
-    run_agrees(middle, ssa, sizes, tensors, wanted, &native).map_err(|how| format!("as machine code: {how}"))
+    run_agrees(middle, ssa, sizes, tensors.clone(), wanted, &native)
+        .map_err(|how| format!("as machine code: {how}"))?;
+    let Some(passes) = RANDOM.with_borrow_mut(random_passes) else { return Ok(()) };
+    let programs = exec::ExecutableCache::with_backend(backend()).with_passes(passes.clone());
+    let some_passes = EngineConfiguration { programs, same: &near, in_order: false };
+    run_agrees(middle, ssa, sizes, tensors, wanted, &some_passes).map_err(|how| format!("with {passes:?}: {how}"))
+}
+
+/// Returns the passes without some of them, for one comparison of eight.
+fn random_passes(random: &mut Random) -> Option<PassSelection> {
+    if !random.once_in(8) {
+        return None;
+    }
+    let switched_off = PASSES.iter().filter(|_| random.once_in(2));
+    Some(switched_off.fold(PassSelection::default(), |passes, pass| passes.without(pass)))
 }
 
 /// A way to run a function, with the comparison that applies.
@@ -168,6 +184,7 @@ impl OracleCounts {
 }
 
 thread_local! {
+    static RANDOM: RefCell<Random> = RefCell::new(Random::new(crate::random::seed()));
     static COUNTS: Cell<OracleCounts> = const { Cell::new(OracleCounts { loose: 0, endless: 0, too_large: 0 }) };
     static BACKEND: Arc<KernelCountingBackend> = Arc::new(KernelCountingBackend {
         jit: lang_jit::Jit::new(2).ok(),

@@ -25,6 +25,7 @@ mod literate;
 mod machine_code;
 mod middle;
 mod origins;
+mod passes;
 mod printing;
 mod programs;
 mod rules;

@@ -14,6 +14,7 @@ use lang_core::base::GlobalName;
 use lang_core::ir::core::{DerivativeKind, FunctionKey};
 use lang_core::ir::ssa::{Rhs, SsaFunction, StmtId};
 use lang_core::nest::{FlattenPolicy, ScheduleText, Step, prepare, schedule, schedule_cases};
+use lang_core::opt::{PassSelection, optimise};
 use lang_core::session::Session;
 
 /// Programs in `examples/`, each with one definition in it.
@@ -29,7 +30,11 @@ const EXAMPLE_DEFINITIONS: &[(&str, &str)] = &[
 
 /// Returns the schedule of a function as text, case by case.
 fn schedule_text(session: &Session, ssa: &Arc<SsaFunction>) -> String {
-    ScheduleText { cases: &schedule_cases(ssa, &|callee| session.ssa(callee)), note: &|_, _| None }.to_string()
+    ScheduleText {
+        cases: &schedule_cases(ssa, &PassSelection::default(), &|callee| session.ssa(callee)),
+        note: &|_, _| None,
+    }
+    .to_string()
 }
 
 #[test]
@@ -68,8 +73,9 @@ fn long_callees_stay_calls() {
     session.set_text("calls.iv", &program);
     for (name, is_inlined) in [("few", true), ("many", false)] {
         let callee = Arc::new(FunctionKey::new(GlobalName::new("calls.iv", name), Vec::new()));
-        let prepared =
-            prepare(session.ssa(&callee).expect("its form"), &FlattenPolicy::WhileLoops, &|callee| session.ssa(callee));
+        let callees = |callee: &Arc<FunctionKey>| session.ssa(callee);
+        let optimised = optimise(&session.ssa(&callee).expect("its form"), &PassSelection::default(), &callees);
+        let prepared = prepare(&optimised, &FlattenPolicy::WhileLoops, &callees);
         let steps = schedule(&prepared).steps;
         let has_calls = steps.iter().any(|step| matches!(step, Step::Statement(v) if is_call(&prepared.ssa, *v)));
         assert_eq!(has_calls, !is_inlined, "{name}");

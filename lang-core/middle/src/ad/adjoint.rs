@@ -14,7 +14,6 @@ use super::forward::{exists_over, passed_inputs, spread_argument};
 use super::partial::ReadDomain;
 use super::reduce::{EXTREMUM_ADJ, PRODUCT_ADJ};
 use super::{DerivativeValue, Differentiator, FunctionLookup, PredictedSupport, canonical_indices, is_real};
-use crate::norm::inline::BatchedCall;
 use crate::norm::rule_coverage::RuleCoverage;
 use lang_ir::core::{DerivativeKind, TypeLeaf};
 use lang_ir::flat::InputSource;
@@ -22,6 +21,7 @@ use lang_ir::origin::{CALL, LOOP, ZERO};
 use lang_ir::reduce::Reducer;
 use lang_ir::region::LoopResult;
 use lang_ir::ssa::{Addend, Rhs, SsaFunction, Statement, StmtId, TensorAccess, index_number, statement_index};
+use lang_opt::inline::BatchedCall;
 use lang_sizes::predicate::{Atom, Poly, Pred};
 use lang_syntax::ops::Scalar;
 

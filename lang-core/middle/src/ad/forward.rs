@@ -9,7 +9,6 @@ use std::sync::Arc;
 use super::partial::ReadDomain;
 use super::reduce::{EXTREMUM_TAN, PRODUCT_TAN};
 use super::{DerivativeValue, Differentiator, FunctionLookup, is_real};
-use crate::norm::inline::{self, BatchedCall};
 use crate::norm::rule_coverage::RuleCoverage;
 use lang_ir::core::{DerivativeKind, TypeLeaf};
 use lang_ir::flat::InputSource;
@@ -17,6 +16,7 @@ use lang_ir::origin::{LOOP, ZERO};
 use lang_ir::reduce::Reducer;
 use lang_ir::region::LoopResult;
 use lang_ir::ssa::{Addend, Rhs, SsaFunction, Statement, StmtId, TensorAccess, statement_index, substitute_indices};
+use lang_opt::inline::{self, BatchedCall};
 use lang_sizes::predicate::{Poly, Pred};
 use lang_syntax::ops::Scalar;
 

@@ -195,7 +195,7 @@ impl<'a> Differentiator<'a> {
             result: CoreType::tuple(outputs.iter().map(|(leaf, _)| leaf.ty()).collect::<Vec<_>>()),
             outputs,
         };
-        let fates = crate::norm::dce::eliminate_dead_code(&mut derived);
+        let fates = lang_opt::dce::eliminate_dead_code(&mut derived);
         (derived, trace.finish(&fates))
     }
 

@@ -10,9 +10,9 @@
 use std::sync::Arc;
 
 use super::{Differentiator, canonical_indices, is_real};
-use crate::norm::inline::{self, BatchedCall};
 use lang_ir::core::{Constant, FunctionKey, ScalarOp};
 use lang_ir::ssa::{Rhs, Statement, StmtId, TensorAccess, substitute_indices};
+use lang_opt::inline::{self, BatchedCall};
 use lang_resolve::partials;
 use lang_sizes::predicate::{Poly, Pred};
 use lang_syntax::ops::{BinOp, Scalar};

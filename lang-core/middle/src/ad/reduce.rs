@@ -9,12 +9,12 @@ use std::sync::Arc;
 
 use super::forward::exists_over;
 use super::{Differentiator, canonical_indices};
-use crate::norm::inline;
 use lang_ir::core::{Constant, CoreType, FunctionKey, TypeLeaf, Vars};
 use lang_ir::flat::{FunctionInput, InputSource};
 use lang_ir::reduce::{SsaReduction, delinearize};
 use lang_ir::region::{LoopArg, LoopResult, LoopTripCount, SsaLoop};
 use lang_ir::ssa::{Addend, Rhs, SsaFunction, Statement, StmtId, TensorAccess, statement_index, substitute_indices};
+use lang_opt::inline;
 use lang_sizes::predicate::{Poly, Pred};
 use lang_syntax::ops::Scalar;
 

@@ -12,8 +12,6 @@ use std::sync::Arc;
 
 use super::{Differentiator, FunctionLookup, is_real};
 use crate::norm::RuleKind as Kind;
-use crate::norm::inline::{self, BatchedCall};
-use crate::norm::loop_pruning::{self, BodyReads};
 use crate::norm::rule_coverage::RuleCoverage;
 use lang_base::BackgroundDrop;
 use lang_base::ensure_sufficient_stack;
@@ -21,6 +19,8 @@ use lang_ir::core::{DerivativeKind, FunctionKey, TypeLeaf};
 use lang_ir::flat::InputSource;
 use lang_ir::origin::{OriginTable, RULE, VALUE};
 use lang_ir::ssa::{Rhs, SsaBuilder, SsaFunction, StmtId, for_each_poly_read, for_each_pred_read};
+use lang_opt::inline::{self, BatchedCall};
+use lang_opt::loop_pruning::{self, BodyReads};
 use lang_sizes::predicate::{Poly, Pred};
 use lang_syntax::ops::Scalar;
 

@@ -6,11 +6,8 @@
 //! its cases. `pipeline` runs the passes, and checks each of the paper's forms in debug builds
 //! (`is_lifted`, `is_flat`, `is_pushed`). `ad` and `cost` read the resulting Tensor SSA.
 
-pub mod dce;
 pub mod elaborate;
-pub mod inline;
 pub mod let_lifting;
-pub(crate) mod loop_pruning;
 pub mod pair_elimination;
 pub mod pushout;
 pub mod rule_coverage;

@@ -9,7 +9,6 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::inline::{self, BatchedCall};
 use super::rule_coverage::RuleCoverage;
 use lang_base::Name;
 use lang_base::ensure_sufficient_stack;
@@ -22,6 +21,7 @@ use lang_ir::origin::{OriginKind, OriginTable};
 use lang_ir::reduce::{CoreReduction, SsaReduction};
 use lang_ir::region::{LoopArg, LoopResult, LoopTripCount, SsaLoop};
 use lang_ir::ssa::{self, Addend, Rhs, RuntimeCheck, SsaBuilder, SsaFunction, Statement, StmtId, TensorAccess};
+use lang_opt::inline::{self, BatchedCall};
 use lang_sizes::predicate::{Atom, Index, LocalId, Poly, Pred};
 use lang_syntax::ops::Scalar;
 
@@ -102,7 +102,7 @@ pub fn to_ssa(
         outputs,
         result: flat.result.clone(),
     };
-    let fates = super::dce::eliminate_dead_code(&mut ssa);
+    let fates = lang_opt::dce::eliminate_dead_code(&mut ssa);
     (ssa, trace.finish(&fates))
 }
 
@@ -431,7 +431,7 @@ impl SsaConverter<'_> {
             body: Arc::new((*body).clone().into_region()),
             batch,
         };
-        let of = Arc::new(super::loop_pruning::sliced(&self.builder, &of));
+        let of = Arc::new(lang_opt::loop_pruning::sliced(&self.builder, &of));
         let producer = self.builder.add_loop(&of, place.needs.clone());
         let mut results = Vec::new();
         for (part, leaf) in (0..).zip(&leaves) {

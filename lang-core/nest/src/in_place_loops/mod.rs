@@ -13,13 +13,9 @@ mod substitution;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use super::dependences::{check_operands, has_reads};
 use super::fusion::loop_name;
-use super::index_util::{as_index, indices, is_in_bounds};
-use super::invariant_axes::remove_resultless_producers;
 use super::loop_nest::{Accumulation, Assignment, FIRST_LOOP_LOCAL, Kernel, NestLoop, NestNode, StorageRole};
-use super::splice::Splicer;
-use super::{LoopBodyRanges, Schedule, Step, assigned_vars, is_trivial, storage};
+use super::{LoopBodyRanges, Schedule, Step, assigned_vars, storage};
 use lang_base::Name;
 use lang_base::ensure_sufficient_stack;
 use lang_ir::core::Constant;
@@ -27,6 +23,11 @@ use lang_ir::region::{self, LoopArg, LoopResult};
 use lang_ir::ssa::{
     Rhs, SsaFunction, Statement, StmtId, TensorAccess, for_each_pred_read, statement_index, substitute_indices,
 };
+use lang_opt::index_util::{as_index, indices, is_in_bounds};
+use lang_opt::invariant_axes::remove_resultless_producers;
+use lang_opt::kernel_statements::is_trivial;
+use lang_opt::kernel_statements::{check_operands, has_reads};
+use lang_opt::splice::Splicer;
 use lang_sizes::predicate::{Atom, FactContext, Index, LocalId, Poly, Pred};
 use lang_syntax::ops::Scalar;
 use node_queries::{count_reads, element_poly, is_parallel_nest, is_self_copy, placeholder_rhs};

@@ -5,9 +5,9 @@
 use std::collections::HashSet;
 
 use super::{LoopConversion, element_poly};
-use crate::is_trivial;
 use crate::loop_nest::loop_number;
 use lang_ir::ssa::{Rhs, Statement, StmtId, TensorAccess, for_each_poly_read};
+use lang_opt::kernel_statements::is_trivial;
 use lang_sizes::predicate::{Atom, Poly, Pred};
 
 impl LoopConversion<'_> {

@@ -25,7 +25,6 @@ pub(in crate::ad) use self::store_on_kill::RestoringLoop;
 use super::adjoint::{CotangentTerm, active_statements};
 use super::forward::spread_argument;
 use super::{DerivativeValue, Differentiator, PredictedSupport, adjoint, canonical_indices, forward, is_real};
-use crate::norm::{inline, loop_pruning};
 use lang_ir::core::{DerivativeKind, TypeLeaf};
 use lang_ir::reduce::{Reducer, SsaReduction};
 use lang_ir::region::{LoopArg, LoopResult, LoopTripCount, SsaLoop};
@@ -33,6 +32,7 @@ use lang_ir::ssa::{
     Rhs, SsaFunction, Statement, StmtId, TensorAccess, for_each_poly_read, index_number, statement_index,
     substitute_indices,
 };
+use lang_opt::{inline, loop_pruning};
 use lang_sizes::predicate::{Atom, Poly, Pred};
 use lang_syntax::ops::Scalar;
 

@@ -5,13 +5,13 @@ use std::collections::{BTreeSet, HashMap};
 
 use super::super::Differentiator;
 use super::store_on_kill::{VersionChain, read_overwritten};
-use crate::norm::{dce, loop_pruning};
 use lang_ir::core::{TypeLeaf, Vars};
 use lang_ir::flat::{FunctionInput, InputSource};
 use lang_ir::region::SsaLoop;
 use lang_ir::ssa::{
     Rhs, SsaFunction, Statement, StmtId, TensorAccess, for_each_poly_read, for_each_pred_read, statement_index,
 };
+use lang_opt::{dce, loop_pruning};
 use lang_sizes::predicate::{Atom, Poly, Pred};
 
 /// The source of an input of the reverse body.

@@ -7,7 +7,7 @@ use lang_ir::ssa::{SsaFunction, TensorAccess, index_number, statement_index, sub
 use lang_sizes::predicate::{Atom, FactContext, Poly, Pred};
 
 /// Returns the statement indices that the polynomials mention.
-pub(super) fn indices<'p>(all: impl IntoIterator<Item = &'p Poly>) -> BTreeSet<usize> {
+pub fn indices<'p>(all: impl IntoIterator<Item = &'p Poly>) -> BTreeSet<usize> {
     let mut found = BTreeSet::new();
     for p in all {
         p.for_each_atom(&mut |a| {
@@ -20,36 +20,36 @@ pub(super) fn indices<'p>(all: impl IntoIterator<Item = &'p Poly>) -> BTreeSet<u
 }
 
 /// Returns the statement indices that the predicate mentions.
-pub(super) fn pred_indices(p: &Pred) -> BTreeSet<usize> {
+pub fn pred_indices(p: &Pred) -> BTreeSet<usize> {
     let mut found = BTreeSet::new();
     p.visit(&mut |p| found.extend(indices([p])), &mut |_| {});
     found
 }
 
 /// Returns the index that the polynomial is, if it is nothing else.
-pub(super) fn as_index(p: &Poly) -> Option<usize> {
+pub fn as_index(p: &Poly) -> Option<usize> {
     p.as_atom().and_then(|a| if let Atom::Local(l, _) = a { index_number(*l) } else { None })
 }
 
 /// Returns the substitution of indices for a statement that keeps only the indices in `which`:
 /// their new values, and 0 for the others.
-pub(super) fn renumbering(which: &[usize], all: usize) -> Vec<Poly> {
+pub fn renumbering(which: &[usize], all: usize) -> Vec<Poly> {
     let new = |j| which.iter().position(|k| *k == j).map(|k| statement_index(k, &Poly::default()).value());
     (0..all).map(|j| new(j).unwrap_or_default()).collect()
 }
 
 /// Substitutes the indices of an access.
-pub(super) fn substitute_access(of: &TensorAccess, values: &[Poly]) -> TensorAccess {
+pub fn substitute_access(of: &TensorAccess, values: &[Poly]) -> TensorAccess {
     TensorAccess { var: of.var, at: of.at.iter().map(|p| substitute_indices(p, values)).collect() }
 }
 
 /// Substitutes the indices of a predicate.
-pub(super) fn substitute_pred(p: &Pred, values: &[Poly]) -> Pred {
+pub fn substitute_pred(p: &Pred, values: &[Poly]) -> Pred {
     p.map(&|p| substitute_indices(p, values))
 }
 
 /// Returns the facts about the sizes and indices of a statement with these extents.
-pub(super) fn index_context(ssa: &SsaFunction, dims: &[Poly]) -> FactContext {
+pub fn index_context(ssa: &SsaFunction, dims: &[Poly]) -> FactContext {
     let sizes: Vec<Poly> = ssa.sizes.iter().map(|l| Poly::atom(ssa.vars.atom(*l))).collect();
     let mut context = FactContext::new(&sizes);
     dims.iter().enumerate().for_each(|(k, n)| context.assume_in_range(&statement_index(k, n)));
@@ -57,7 +57,7 @@ pub(super) fn index_context(ssa: &SsaFunction, dims: &[Poly]) -> FactContext {
 }
 
 /// Returns whether the access is in bounds wherever the predicate holds.
-pub(super) fn is_in_bounds(ssa: &SsaFunction, dims: &[Poly], p: &Pred, of: &TensorAccess) -> bool {
+pub fn is_in_bounds(ssa: &SsaFunction, dims: &[Poly], p: &Pred, of: &TensorAccess) -> bool {
     let mut context = index_context(ssa, dims);
     context.assume(p);
     let stmt = ssa.stmts.get(of.var.0 as usize);

@@ -1,6 +1,7 @@
 //! **Dead-code elimination** on Tensor SSA. Removes the statements and checks that no output needs,
 //! prunes loops, and renumbers the rest. The conversion to Tensor SSA and the derivatives end with
-//! it. The session and `lang_source`, which prints derivatives, call it too.
+//! it. Every pass ends with it ([`rewriter`](super::rewriter)). The session and `lang_source`, which
+//! prints derivatives, call it too.
 //!
 //! A check disappears with its last user: "The transformed program may omit a failure whose value
 //! is not used" (the language reference).
@@ -25,7 +26,7 @@ fn live_statements(ssa: &SsaFunction, inputs: bool) -> (Vec<bool>, Vec<bool>) {
 
 /// Returns the same as [`live_statements`] for some of the outputs. `known` caches the inputs that
 /// loop bodies read; without it, a loop reads all its arguments.
-pub(crate) fn live_for_outputs(
+pub fn live_for_outputs(
     ssa: &SsaFunction,
     outputs: &[(TypeLeaf, StmtId)],
     inputs: bool,

@@ -4,8 +4,8 @@
 
 use std::collections::{BTreeSet, HashSet};
 
-use super::dependences::{has_reads, is_kernel_stmt};
 use super::index_util::{indices, pred_indices, renumbering, substitute_access, substitute_pred};
+use super::kernel_statements::{has_reads, is_kernel_stmt, is_trivial};
 use lang_ir::core::Constant;
 use lang_ir::flat::FunctionInput;
 use lang_ir::inline_map::InlineMap;
@@ -18,24 +18,26 @@ use lang_sizes::predicate::{Atom, Poly, Pred};
 use lang_syntax::ops::Scalar;
 
 /// A function under construction, into which another is spliced.
-pub(super) struct Splicer {
-    pub(super) ssa: SsaFunction,
+pub struct Splicer {
+    /// The function.
+    pub ssa: SsaFunction,
     /// The number of the first new statement.
-    pub(super) first_new_stmt: usize,
-    pub(super) substitution: InlineMap,
+    pub first_new_stmt: usize,
+    /// The mapping from the body to this function.
+    pub substitution: InlineMap,
     /// The extents of the place's indices.
-    pub(super) enclosing_extents: Vec<Poly>,
+    pub enclosing_extents: Vec<Poly>,
     /// The predicate of the place. Elsewhere all elements are zero, and no check applies.
-    pub(super) enclosing_guard: Pred,
+    pub enclosing_guard: Pred,
     /// The variables that keep all indices of the place, as do all that depend on them.
-    pub(super) dependent_vars: HashSet<StmtId>,
+    pub dependent_vars: HashSet<StmtId>,
     /// The check of this function for each check of the body, if it exists.
     spliced_checks: Vec<Option<u32>>,
 }
 
 impl Splicer {
     /// Starts the splicing of a body that receives these sizes. None of its statements exist yet.
-    pub(super) fn new(ssa: &SsaFunction, body: &SsaFunction, sizes: &[Poly], around: Vec<Poly>) -> Self {
+    pub fn new(ssa: &SsaFunction, body: &SsaFunction, sizes: &[Poly], around: Vec<Poly>) -> Self {
         let locals = body.sizes.iter().copied().zip(sizes.iter().cloned()).collect();
         Self {
             ssa: ssa.clone(),
@@ -48,14 +50,15 @@ impl Splicer {
         }
     }
 
-    pub(super) fn push_stmt(&mut self, stmt: Statement) -> Option<StmtId> {
+    /// Adds a statement.
+    pub fn push_stmt(&mut self, stmt: Statement) -> Option<StmtId> {
         let var = StmtId(u32::try_from(self.ssa.stmts.len()).ok()?);
         self.ssa.stmts.push(stmt);
         Some(var)
     }
 
     /// Substitutes an `i64` input that indices may mention.
-    pub(super) fn bind_integer(&mut self, input: &FunctionInput, of: &TensorAccess) -> Option<()> {
+    pub fn bind_integer(&mut self, input: &FunctionInput, of: &TensorAccess) -> Option<()> {
         if input.leaf.scalar != Some(Scalar::I64) || !input.leaf.dims.is_empty() {
             return Some(());
         }
@@ -70,7 +73,7 @@ impl Splicer {
 
     /// Adds a statement of the body. Returns its access, and whether it depends on the variables in
     /// `dependent_vars`. `None` if it cannot be spliced.
-    pub(super) fn splice_stmt(&mut self, body: &SsaFunction, stmt: &Statement) -> Option<(TensorAccess, bool)> {
+    pub fn splice_stmt(&mut self, body: &SsaFunction, stmt: &Statement) -> Option<(TensorAccess, bool)> {
         let put = &self.substitution;
         let rhs = stmt.rhs.map(&mut |a| put.map_access(a), &|p| put.map_poly(p), &|p| put.map_pred(p));
         let rhs = guard_rhs(rhs, &self.enclosing_guard);
@@ -107,7 +110,7 @@ impl Splicer {
         });
         let dims = kept.iter().filter_map(|k| self.enclosing_extents.get(*k)).chain(&own).cloned().collect();
         let new = Statement { dims, scalar: stmt.scalar, rhs, needs, name: stmt.name.clone() };
-        if !super::is_trivial(&new.rhs) && !is_kernel_stmt(&self.ssa, &new) || depends && kept.len() != outer {
+        if !is_trivial(&new.rhs) && !is_kernel_stmt(&self.ssa, &new) || depends && kept.len() != outer {
             return None;
         }
         let var = self.push_stmt(new)?;
@@ -119,7 +122,7 @@ impl Splicer {
 
     /// Adds a check of the body, for the whole place. `None` if it reads a value that exists only
     /// inside.
-    pub(super) fn splice_check(&mut self, body: &SsaFunction, c: u32) -> Option<u32> {
+    pub fn splice_check(&mut self, body: &SsaFunction, c: u32) -> Option<u32> {
         if let Some(known) = self.spliced_checks.get(c as usize)? {
             return Some(*known);
         }

@@ -7,19 +7,15 @@
 //! X2 = argmax i < n: X0[i]         X2 = argmax i < n: X0[i]
 //! ```
 
+use super::rewriter::{Rewriter, Rewritten};
 use lang_ir::reduce::SsaReduction;
 use lang_ir::ssa::{Addend, Rhs, SsaFunction, Statement, StmtId, TensorAccess, statement_index, substitute_indices};
 use lang_sizes::predicate::{Atom, Poly, Pred};
 use lang_syntax::ops::Scalar;
 
-/// Replaces maxima and minima by elements at known indices; `None` if nothing changes.
-pub(super) fn reuse_arg_reductions(ssa: &SsaFunction) -> Option<SsaFunction> {
+pub(crate) fn run(ssa: &SsaFunction) -> Option<Rewritten> {
     let found = (0..).zip(&ssa.stmts).filter_map(|(k, stmt)| Some((k, stmt, locating_arg_reduction(ssa, stmt)?)));
-    let found: Vec<(usize, &Statement, (StmtId, SsaReduction))> = found.collect();
-    if found.is_empty() {
-        return None;
-    }
-    let mut rewritten = ssa.clone();
+    let mut rewriter = Rewriter::new(ssa);
     for (k, stmt, (place, of)) in found {
         let scalar = stmt.scalar?;
         let own: Vec<Poly> = (0..stmt.dims.len()).map(|k| statement_index(k, &Poly::default()).value()).collect();
@@ -27,17 +23,17 @@ pub(super) fn reuse_arg_reductions(ssa: &SsaFunction) -> Option<SsaFunction> {
         values.push(Poly::atom(Atom::Read(place.local(), place.name(), own.into())));
         let at = of.operand.at.iter().map(|p| substitute_indices(p, &values)).collect();
         let some = Pred::less(&Poly::default(), of.bound.first()?);
-        let nothing = StmtId(u32::try_from(rewritten.stmts.len()).ok()?);
         let rhs = Rhs::Constant(of.reducer.empty_result(scalar));
-        rewritten.stmts.push(Statement { dims: Vec::new(), scalar: Some(scalar), rhs, needs: Vec::new(), name: None });
+        let empty = Statement { dims: Vec::new(), scalar: Some(scalar), rhs, needs: Vec::new(), name: None };
+        let nothing = rewriter.push(StmtId(k), empty);
         let addend = |pred: Pred, of: TensorAccess| Addend { pred, neg: false, operand: of };
         let items = vec![
             addend(some.clone(), TensorAccess { var: of.operand.var, at }),
             addend(some.negated(), TensorAccess { var: nothing, at: Vec::new() }),
         ];
-        rewritten.stmts.get_mut(k)?.rhs = Rhs::Add(items);
+        rewriter.set_rhs(StmtId(k), Rhs::Add(items));
     }
-    Some(rewritten)
+    rewriter.finish()
 }
 
 /// Returns the arg-reduction that locates the extreme element of a statement, if there is one.

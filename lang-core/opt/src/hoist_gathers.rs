@@ -8,29 +8,28 @@
 
 use std::collections::HashMap;
 
-use super::dependences::has_reads;
 use super::index_util::{indices, is_in_bounds, pred_indices, renumbering, substitute_access};
-use super::is_trivial;
+use super::kernel_statements::{has_reads, is_trivial};
+use super::rewriter::{Rewriter, Rewritten};
 use lang_ir::ssa::{
     Rhs, SsaFunction, Statement, StmtId, TensorAccess, for_each_pred_read, statement_index, substitute_indices,
     union_of_checks,
 };
 use lang_sizes::predicate::{Poly, Pred};
 
-/// Applies the pass to a function; `None` if nothing changes.
-pub(super) fn hoist_gathers(ssa: &SsaFunction) -> Option<SsaFunction> {
+pub(crate) fn run(ssa: &SsaFunction) -> Option<Rewritten> {
     if !ssa.stmts.iter().any(|stmt| GuardedProduct::from_stmt(stmt).is_some_and(|p| p.is_data_dependent())) {
         return None;
     }
-    let mut pass = GatherHoisting { ssa: ssa.clone(), gathers: HashMap::new() };
+    let mut pass = GatherHoisting { rewriter: Rewriter::new(ssa), gathers: HashMap::new() };
     // Includes the new statements. This ends, because each has fewer data-dependent indices.
-    let mut k = 0;
-    while k < pass.ssa.stmts.len() {
+    let mut k = StmtId(0);
+    while pass.rewriter.get(k).is_some() {
         pass.presum_scatter(k);
         pass.gather_factors(k);
-        k += 1;
+        k.0 += 1;
     }
-    (pass.ssa.stmts.len() > ssa.stmts.len()).then_some(pass.ssa)
+    pass.rewriter.finish()
 }
 
 /// `± Σ s: [p] · X₀[a₀] · X₁[a₁]`
@@ -61,42 +60,39 @@ impl<'s> GuardedProduct<'s> {
 }
 
 struct GatherHoisting {
-    ssa: SsaFunction,
+    rewriter: Rewriter,
     /// The existing gathers, by extents, predicate and access.
     gathers: HashMap<(Vec<Poly>, Pred, TensorAccess), StmtId>,
 }
 
 impl GatherHoisting {
-    fn push_stmt(&mut self, stmt: Statement) -> StmtId {
-        let var = StmtId(u32::try_from(self.ssa.stmts.len()).unwrap_or(u32::MAX));
-        self.ssa.stmts.push(stmt);
+    /// Adds a statement for its reader, which must find it complete.
+    fn push_stmt(&mut self, reader: StmtId, stmt: Statement) -> StmtId {
+        let var = self.rewriter.push(reader, stmt);
+        self.rewriter.complete_first(var);
         var
     }
 
-    fn replace_rhs(&mut self, k: usize, rhs: Rhs) {
-        self.ssa.stmts.get_mut(k).into_iter().for_each(|stmt| stmt.rhs = rhs.clone());
-    }
-
     /// Sums the terms of each target before a scatter.
-    fn presum_scatter(&mut self, k: usize) {
+    fn presum_scatter(&mut self, k: StmtId) {
         let Some((first, rest)) =
-            self.ssa.stmts.get(k).and_then(|stmt| split_scatter(&self.ssa, &GuardedProduct::from_stmt(stmt)?))
+            self.rewriter.get(k).and_then(|stmt| split_scatter(self.rewriter.ssa(), &GuardedProduct::from_stmt(stmt)?))
         else {
             return;
         };
-        let var = self.push_stmt(first);
-        self.replace_rhs(k, rest(var));
+        let var = self.push_stmt(k, first);
+        self.rewriter.set_rhs(k, rest(var));
     }
 
     /// Gathers each factor with data-dependent subscripts once for all indices that its subscripts
     /// do not mention.
-    fn gather_factors(&mut self, k: usize) {
-        let Some(product) = self.ssa.stmts.get(k).and_then(GuardedProduct::from_stmt).filter(|p| p.factors.len() == 2)
+    fn gather_factors(&mut self, k: StmtId) {
+        let Some(product) = self.rewriter.get(k).and_then(GuardedProduct::from_stmt).filter(|p| p.factors.len() == 2)
         else {
             return;
         };
         let found: Vec<Option<(Statement, Vec<Poly>)>> =
-            product.factors.iter().map(|f| gather_of_factor(&self.ssa, &product, f)).collect();
+            product.factors.iter().map(|f| gather_of_factor(self.rewriter.ssa(), &product, f)).collect();
         let mut rhs = product.stmt.rhs.clone();
         for (nth, found) in found.into_iter().enumerate() {
             let (Some((stmt, at)), Rhs::Contract { factors, .. }) = (found, &mut rhs) else { continue };
@@ -106,17 +102,16 @@ impl GatherHoisting {
             let var = match self.gathers.get(&key) {
                 Some(var) => *var,
                 None => {
-                    let var = self.push_stmt(stmt.clone());
+                    let var = self.push_stmt(k, stmt.clone());
                     self.gathers.insert(key, var);
                     var
                 }
             };
-            if let Some(same) = self.ssa.stmts.get_mut(var.0 as usize) {
-                same.needs = union_of_checks(&same.needs, &stmt.needs);
-            }
+            let needs = self.rewriter.get(var).map(|same| union_of_checks(&same.needs, &stmt.needs));
+            needs.into_iter().for_each(|needs| self.rewriter.set_needs(var, needs));
             factors.get_mut(nth).into_iter().for_each(|slot| *slot = TensorAccess { var, at: at.clone() });
         }
-        self.replace_rhs(k, rhs);
+        self.rewriter.set_rhs(k, rhs);
     }
 }
 
@@ -242,7 +237,7 @@ mod tests {
 "
         );
         let ssa = read_ssa("a.iv", &text).unwrap_or_else(|why| panic!("{why}\n{text}"));
-        let text = hoist_gathers(&ssa).unwrap_or(ssa).to_string();
+        let text = run(&ssa).map_or(ssa, |rewritten| rewritten.ssa).to_string();
         let lines: Vec<&str> =
             text.lines().map(str::trim).skip(4).take_while(|line| !line.starts_with("out")).collect();
         assert_eq!(lines, expected);

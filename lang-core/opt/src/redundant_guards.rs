@@ -2,6 +2,7 @@
 //! empty sum is already zero. Evaluation of the guard may search all of the data.
 
 use super::index_util::{index_context, is_in_bounds};
+use super::rewriter::Rewritten;
 use lang_ir::ssa::{Addend, FIRST_INDEX_LOCAL, Rhs, SsaFunction, TensorAccess, substitute_indices};
 use lang_sizes::predicate::{FactContext, Index, LocalId, Poly, Pred};
 
@@ -11,8 +12,14 @@ const FIRST_BOUND_LOCAL: u32 = FIRST_INDEX_LOCAL + (1 << 16);
 /// The maximum number of bound indices of a sum, and of nested existentials of a guard.
 const MAX_QUANTIFIED_INDICES: usize = 4;
 
-/// Applies the pass to a function; `None` if nothing changes.
-pub(super) fn remove_redundant_guards(ssa: &SsaFunction) -> Option<SsaFunction> {
+pub(crate) fn run(ssa: &SsaFunction) -> Option<Rewritten> {
+    remove_redundant_guards(ssa).map(Rewritten::of)
+}
+
+/// Removes the redundant guards of a function; `None` if nothing changes. Statements keep their
+/// numbers.
+#[must_use]
+pub fn remove_redundant_guards(ssa: &SsaFunction) -> Option<SsaFunction> {
     let mut found = false;
     let mut changed = Vec::new();
     for (k, stmt) in ssa.stmts.iter().enumerate() {

@@ -11,29 +11,31 @@
 //! ```
 //!
 //! Existentials over inputs stay, as do those over fewer truth values than index tuples. They stop
-//! at the first tuple that satisfies them, and equations on their indices allow lookups. New
-//! statements are appended, so existing numbers stay valid.
+//! at the first tuple that satisfies them, and equations on their indices allow lookups.
 
 use std::collections::HashMap;
 
-use super::dependences::has_reads;
 use super::index_util::{indices, is_in_bounds};
+use super::kernel_statements::has_reads;
+use super::rewriter::{Rewriter, Rewritten};
 use lang_ir::core::Constant;
 use lang_ir::ssa::{Rhs, SsaFunction, Statement, StmtId, TensorAccess, statement_index};
 use lang_sizes::predicate::{Atom, Index, Poly, Pred};
 use lang_syntax::ops::Scalar;
 
-/// Applies the pass to a function; `None` if nothing changes.
-pub(super) fn count_existentials(ssa: &SsaFunction) -> Option<SsaFunction> {
-    let mut pass = ExistentialCounting { ssa: ssa.clone(), one: None, counts: HashMap::new() };
-    for k in 0..ssa.stmts.len() {
-        pass.rewrite_stmt(k);
+pub(crate) fn run(ssa: &SsaFunction) -> Option<Rewritten> {
+    let mut pass =
+        ExistentialCounting { rewriter: Rewriter::new(ssa), reader: StmtId(0), one: None, counts: HashMap::new() };
+    for k in (0..).take(ssa.stmts.len()) {
+        pass.rewrite_stmt(StmtId(k));
     }
-    (pass.ssa.stmts.len() > ssa.stmts.len()).then_some(pass.ssa)
+    pass.rewriter.finish()
 }
 
 struct ExistentialCounting {
-    ssa: SsaFunction,
+    rewriter: Rewriter,
+    /// The statement whose predicates are rewritten.
+    reader: StmtId,
     one: Option<StmtId>,
     /// The existing counts, by extents, number of free indices, and predicate.
     counts: HashMap<(Vec<Poly>, usize, Pred), StmtId>,
@@ -44,14 +46,15 @@ struct ExistentialCounting {
 type IndexScope = Vec<(Atom, Poly)>;
 
 impl ExistentialCounting {
-    fn rewrite_stmt(&mut self, k: usize) {
-        let Some(stmt) = self.ssa.stmts.get(k) else { return };
+    fn rewrite_stmt(&mut self, reader: StmtId) {
+        let Some(stmt) = self.rewriter.get(reader) else { return };
         let mut asks = false;
         stmt.rhs.for_each_pred(&mut |p| asks |= has_existential(p));
         if !asks {
             return;
         }
         let mut stmt = stmt.clone();
+        self.reader = reader;
         let bound = match &stmt.rhs {
             Rhs::Contract { bound, .. } => bound.clone(),
             Rhs::Reduce(r) => r.bound.clone(),
@@ -73,7 +76,7 @@ impl ExistentialCounting {
             }
             _ => {}
         }
-        self.ssa.stmts.get_mut(k).into_iter().for_each(|slot| slot.rhs = stmt.rhs.clone());
+        self.rewriter.set_rhs(reader, stmt.rhs);
     }
 
     /// Replaces the existentials in a predicate by counts; `None` if nothing changes.
@@ -134,12 +137,12 @@ impl ExistentialCounting {
         let mut reads = Vec::new();
         let known = collect_pred_accesses(p, &mut reads);
         let is_for_each = |of: &TensorAccess| {
-            let computed = self.ssa.stmts.get(of.var.0 as usize).is_some_and(|s| !matches!(s.rhs, Rhs::Input(_)));
+            let computed = self.rewriter.get(of.var).is_some_and(|s| !matches!(s.rhs, Rhs::Input(_)));
             computed && indices(&of.at).len() == dims.len()
         };
         known
             && reads.iter().any(is_for_each)
-            && reads.iter().all(|of| is_in_bounds(&self.ssa, dims, &Pred::truth(), of))
+            && reads.iter().all(|of| is_in_bounds(self.rewriter.ssa(), dims, &Pred::truth(), of))
     }
 
     /// Returns the number of tuples of the bound indices that satisfy the predicate. The count
@@ -166,9 +169,8 @@ impl ExistentialCounting {
     }
 
     fn push_stmt(&mut self, dims: Vec<Poly>, rhs: Rhs) -> StmtId {
-        let var = StmtId(u32::try_from(self.ssa.stmts.len()).unwrap_or(u32::MAX));
-        self.ssa.stmts.push(Statement { dims, scalar: Some(Scalar::I64), rhs, needs: Vec::new(), name: None });
-        var
+        let stmt = Statement { dims, scalar: Some(Scalar::I64), rhs, needs: Vec::new(), name: None };
+        self.rewriter.push(self.reader, stmt)
     }
 }
 
@@ -229,8 +231,8 @@ mod tests {
 "
         );
         let ssa = read_ssa("a.iv", &text).unwrap_or_else(|why| panic!("{why}\n{text}"));
-        let actual = count_existentials(&ssa).map_or("it stays\n".to_owned(), |ssa| {
-            let text = ssa.to_string();
+        let actual = run(&ssa).map_or("it stays\n".to_owned(), |rewritten| {
+            let text = rewritten.ssa.to_string();
             text.lines()
                 .skip_while(|line| !line.starts_with("  X4["))
                 .map(|line| format!("{}\n", line.trim_start()))

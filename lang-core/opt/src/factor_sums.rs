@@ -7,37 +7,33 @@ use std::collections::HashMap;
 use super::index_util::{
     as_index, index_context, indices, is_in_bounds, pred_indices, renumbering, substitute_access, substitute_pred,
 };
-use super::invariant_axes::eliminate_dead_stmts;
-use super::is_trivial;
+use super::kernel_statements::is_trivial;
+use super::rewriter::{Rewriter, Rewritten};
 use lang_ir::ssa::{Rhs, SsaFunction, Statement, StmtId, TensorAccess, statement_index, union_of_checks};
 use lang_sizes::predicate::{Poly, Pred};
 use lang_syntax::ops::Scalar;
 
-/// Applies the pass to a function; `None` if nothing changes.
-pub(super) fn factor_sums(ssa: &SsaFunction) -> Option<SsaFunction> {
-    let mut pass = SumFactoring { ssa: ssa.clone(), partial_sums: HashMap::new() };
-    let mut changed = false;
-    for k in 0..ssa.stmts.len() {
-        let Some(mut of) = two_factor_sum(&pass.ssa, k) else { continue };
-        let mut found = false;
-        while let Some(next) = pass.factor_once(&of) {
-            (of, found) = (next, true);
+pub(crate) fn run(ssa: &SsaFunction) -> Option<Rewritten> {
+    let mut pass = SumFactoring { rewriter: Rewriter::new(ssa), partial_sums: HashMap::new() };
+    for k in (0..).take(ssa.stmts.len()).map(StmtId) {
+        let Some(mut of) = two_factor_sum(pass.rewriter.ssa(), k) else { continue };
+        let mut is_factored = false;
+        while let Some(next) = pass.factor_once(k, &of) {
+            (of, is_factored) = (next, true);
         }
-        if found && let Some(slot) = pass.ssa.stmts.get_mut(k) {
-            *slot = of;
-            changed = true;
+        if is_factored {
+            pass.rewriter.set_rhs(k, of.rhs);
+            pass.rewriter.set_needs(k, of.needs);
         }
     }
-    changed.then(|| {
-        eliminate_dead_stmts(&mut pass.ssa, []);
-        pass.ssa
-    })
+    pass.rewriter.finish()
 }
 
 /// Returns a statement that sums products of two factors; a separate statement for the product is
 /// substituted.
-pub(super) fn two_factor_sum(ssa: &SsaFunction, k: usize) -> Option<Statement> {
-    let stmt = ssa.stmts.get(k)?;
+#[must_use]
+pub fn two_factor_sum(ssa: &SsaFunction, sum: StmtId) -> Option<Statement> {
+    let stmt = ssa.stmts.get(sum.0 as usize)?;
     let Rhs::Contract { bound, pred: terms, neg, factors } = &stmt.rhs else { return None };
     if bound.is_empty() || !matches!(stmt.scalar, Some(Scalar::F64 | Scalar::F32)) {
         return None;
@@ -59,20 +55,20 @@ pub(super) fn two_factor_sum(ssa: &SsaFunction, k: usize) -> Option<Statement> {
 }
 
 struct SumFactoring {
-    ssa: SsaFunction,
+    rewriter: Rewriter,
     /// The existing partial sums, by variable and axis.
     partial_sums: HashMap<(StmtId, usize), StmtId>,
 }
 
 impl SumFactoring {
-    /// Sums one factor of the statement first.
-    fn factor_once(&mut self, of: &Statement) -> Option<Statement> {
+    /// Sums one factor of the statement `sum` first, which is `of` so far.
+    fn factor_once(&mut self, sum: StmtId, of: &Statement) -> Option<Statement> {
         let Rhs::Contract { bound, pred: terms, neg, factors } = &of.rhs else { return None };
         let free = of.dims.len();
         let (nth, axis, gone) = (free..free + bound.len()).find_map(|j| self.factorable_index(of, j))?;
         let factor = factors.get(nth)?;
         let extent = bound.get(gone - free)?;
-        let total = self.partial_sum(factor.var, axis)?;
+        let total = self.partial_sum(sum, factor.var, axis)?;
         let left: Vec<usize> = (0..free + bound.len()).filter(|j| *j != gone).collect();
         let values = renumbering(&left, free + bound.len());
         let mut rest: Vec<TensorAccess> = factors.iter().map(|f| substitute_access(f, &values)).collect();
@@ -82,7 +78,7 @@ impl SumFactoring {
         // An empty range of the removed index must still yield no term.
         let some = Pred::less(&Poly::default(), extent);
         let dims: Vec<Poly> = of.dims.iter().chain(bound).cloned().collect();
-        let known = index_context(&self.ssa, &dims).implies(&some);
+        let known = index_context(self.rewriter.ssa(), &dims).implies(&some);
         let terms = if known { terms.clone() } else { Pred::all([terms.clone(), some]) };
         let bound = left.iter().filter(|j| **j >= free).filter_map(|j| bound.get(*j - free).cloned()).collect();
         let rhs = Rhs::Contract { bound, pred: substitute_pred(&terms, &values), neg: *neg, factors: rest };
@@ -102,7 +98,7 @@ impl SumFactoring {
             (0..factors.len()).filter(|n| factors.get(*n).is_some_and(|f| f.at.iter().any(has))).collect();
         let [nth] = with.as_slice() else { return None };
         let factor = factors.get(*nth)?;
-        let source = self.ssa.stmts.get(factor.var.0 as usize).filter(|s| !is_trivial(&s.rhs))?;
+        let source = self.rewriter.get(factor.var).filter(|s| !is_trivial(&s.rhs))?;
         let axis = factor.at.iter().position(|p| as_index(p) == Some(j))?;
         let once = factor.at.iter().filter(|p| has(p)).count() == 1;
         // Each axis must have a new index. Otherwise the partial sum would cover elements that the
@@ -116,12 +112,13 @@ impl SumFactoring {
         (once && all && source.dims.get(axis) == Some(extent)).then_some((*nth, axis, j))
     }
 
-    /// Returns the sum of a statement along an axis, and adds it if it does not exist.
-    fn partial_sum(&mut self, var: StmtId, axis: usize) -> Option<StmtId> {
+    /// Returns the sum of a statement along an axis, and adds it for the statement `sum` if it does
+    /// not exist.
+    fn partial_sum(&mut self, sum: StmtId, var: StmtId, axis: usize) -> Option<StmtId> {
         if let Some(known) = self.partial_sums.get(&(var, axis)) {
             return Some(*known);
         }
-        let source = self.ssa.stmts.get(var.0 as usize)?;
+        let source = self.rewriter.get(var)?;
         let mut dims = source.dims.clone();
         let along = dims.remove(axis);
         let bound = statement_index(dims.len(), &Poly::default()).value();
@@ -135,11 +132,8 @@ impl SumFactoring {
         };
         let stmt = Statement { dims, scalar: source.scalar, rhs, needs: source.needs.clone(), name: None };
         let same = |other: &Statement| other.dims == stmt.dims && other.rhs == stmt.rhs;
-        let known = self.ssa.stmts.iter().position(same);
-        let total = StmtId(u32::try_from(known.unwrap_or(self.ssa.stmts.len())).ok()?);
-        if known.is_none() {
-            self.ssa.stmts.push(stmt);
-        }
+        let known = self.rewriter.ssa().stmts.iter().position(same).and_then(|k| u32::try_from(k).ok());
+        let total = known.map_or_else(|| self.rewriter.push(sum, stmt.clone()), StmtId);
         self.partial_sums.insert((var, axis), total);
         Some(total)
     }

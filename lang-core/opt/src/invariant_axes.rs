@@ -11,14 +11,21 @@ use std::collections::{HashMap, HashSet};
 use super::index_util::{
     as_index, index_context, indices, is_in_bounds, pred_indices, renumbering, substitute_access, substitute_pred,
 };
+use super::rewriter::Rewritten;
 use lang_ir::ssa::{
     Addend, Rhs, SsaFunction, Statement, StmtId, TensorAccess, for_each_poly_read, for_each_pred_read,
     substitute_indices,
 };
 use lang_sizes::predicate::{Poly, Pred};
 
-/// Applies the pass to a function; `None` if nothing changes.
-pub(super) fn remove_invariant_axes(ssa: &SsaFunction) -> Option<SsaFunction> {
+pub(crate) fn run(ssa: &SsaFunction) -> Option<Rewritten> {
+    remove_invariant_axes(ssa).map(Rewritten::of)
+}
+
+/// Removes the invariant axes of a function; `None` if nothing changes. Statements keep their
+/// numbers, and dead ones become zeros.
+#[must_use]
+pub fn remove_invariant_axes(ssa: &SsaFunction) -> Option<SsaFunction> {
     let mut rewritten = forward_truth_views(ssa);
     for k in 0..ssa.stmts.len() {
         // A statement that lost an axis may lose another.
@@ -253,7 +260,7 @@ fn merge_equal_stmts(ssa: &mut SsaFunction) {
 
 /// **Dead-code elimination**: replaces element-wise statements, reductions, and calls and loops with
 /// their results by zeros if nothing reads them. `read` are additional roots.
-pub(super) fn eliminate_dead_stmts(ssa: &mut SsaFunction, read: impl IntoIterator<Item = StmtId>) {
+pub fn eliminate_dead_stmts(ssa: &mut SsaFunction, read: impl IntoIterator<Item = StmtId>) {
     let mut live = vec![false; ssa.stmts.len()];
     let mut open: Vec<StmtId> = ssa.outputs.iter().map(|(_, v)| *v).chain(read).collect();
     for_each_extent_or_check_read(ssa, &mut |v| open.push(v));
@@ -278,7 +285,7 @@ pub(super) fn eliminate_dead_stmts(ssa: &mut SsaFunction, read: impl IntoIterato
 }
 
 /// Replaces calls and loops without results by zeros, after a pass has replaced their results.
-pub(super) fn remove_resultless_producers(ssa: &mut SsaFunction) {
+pub fn remove_resultless_producers(ssa: &mut SsaFunction) {
     let with_results: HashSet<StmtId> = ssa.stmts.iter().filter_map(|stmt| stmt.rhs.producer()).collect();
     for (_, stmt) in (0..)
         .map(StmtId)

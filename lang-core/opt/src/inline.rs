@@ -26,19 +26,19 @@ const MAX_INLINE_STATEMENTS: usize = 24;
 const MAX_EAGER_INLINE_STATEMENTS: usize = 240;
 
 /// A call in a place.
-pub(crate) struct BatchedCall<'a> {
+pub struct BatchedCall<'a> {
     /// The definition.
-    pub(crate) callee: &'a Arc<FunctionKey>,
+    pub callee: &'a Arc<FunctionKey>,
     /// The sizes of the call, over the indices of the place.
-    pub(crate) sizes: Vec<Poly>,
+    pub sizes: Vec<Poly>,
     /// The parts of the arguments, each a tensor with the indices of the place before its own.
-    pub(crate) args: Vec<StmtId>,
+    pub args: Vec<StmtId>,
     /// The extents of the place.
-    pub(crate) dims: Vec<Poly>,
+    pub dims: Vec<Poly>,
     /// The predicate under which the call happens.
-    pub(crate) pred: Pred,
+    pub pred: Pred,
     /// The checks of the place.
-    pub(crate) needs: Vec<u32>,
+    pub needs: Vec<u32>,
 }
 
 /// Whether the definition may be inlined, and has at most `most` statements with elements.
@@ -49,7 +49,7 @@ fn is_inlinable(ssa: &SsaFunction, most: usize) -> bool {
 
 /// Adds a call, inlined or not. Returns the parts of its result, with the indices of the place
 /// before their own. `globals` makes the caller's input for an input that is a top-level `let`.
-pub(crate) fn add_call(
+pub fn add_call(
     builder: &mut SsaBuilder,
     call: &BatchedCall<'_>,
     ssa: &SsaFunction,
@@ -478,7 +478,7 @@ fn integer_argument_index(builder: &SsaBuilder, arg: StmtId, call: &BatchedCall<
 
 /// Returns an integer as a polynomial over indices of these extents, valid where the predicate
 /// holds.
-pub(crate) fn integer_poly(builder: &SsaBuilder, dims: &[Poly], pred: &Pred, of: &TensorAccess) -> Poly {
+pub fn integer_poly(builder: &SsaBuilder, dims: &[Poly], pred: &Pred, of: &TensorAccess) -> Poly {
     let seen = match builder.read_through_views(of) {
         Some(seen) if !seen.neg && seen.needs.is_empty() && builder.implies(dims, pred, &seen.pred) => seen.access,
         _ => of.clone(),

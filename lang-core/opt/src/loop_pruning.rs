@@ -19,17 +19,17 @@ use lang_syntax::ops::Scalar;
 
 /// The inputs and outputs of a body that some parts of a loop need.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
-pub(crate) struct LoopNeeds {
+pub struct LoopNeeds {
     /// The numbers of the inputs.
-    pub(crate) inputs: BTreeSet<u32>,
+    pub inputs: BTreeSet<u32>,
     /// The numbers of the outputs.
-    pub(crate) outputs: BTreeSet<u32>,
+    pub outputs: BTreeSet<u32>,
 }
 
 /// The inputs that each output of a body reads; the last entry holds the inputs that are always
 /// needed. Each body is analysed once, at any nesting depth.
 #[derive(Default)]
-pub(crate) struct BodyReads {
+pub struct BodyReads {
     /// The results by the address of the body, which the entry keeps alive.
     bodies: HashMap<usize, (Arc<SsaFunction>, OutputInputs)>,
 }
@@ -54,7 +54,7 @@ impl BodyReads {
 
 /// Returns the inputs and outputs of the body that these parts need.
 #[must_use]
-pub(crate) fn loop_needs(of: &SsaLoop, parts: &BTreeSet<LoopResult>, known: &mut BodyReads) -> LoopNeeds {
+pub fn loop_needs(of: &SsaLoop, parts: &BTreeSet<LoopResult>, known: &mut BodyReads) -> LoopNeeds {
     let reads = known.of_body(&of.body);
     let mut needed = LoopNeeds::default();
     let next: HashMap<u32, u32> = of.carried_inputs().collect();
@@ -87,7 +87,7 @@ pub(crate) fn loop_needs(of: &SsaLoop, parts: &BTreeSet<LoopResult>, known: &mut
 
 /// Returns the loop reduced to the needs of these parts, and the new number of each part.
 #[must_use]
-pub(crate) fn prune_loop(of: &SsaLoop, parts: &BTreeSet<LoopResult>) -> (SsaLoop, BTreeMap<LoopResult, LoopResult>) {
+pub fn prune_loop(of: &SsaLoop, parts: &BTreeSet<LoopResult>) -> (SsaLoop, BTreeMap<LoopResult, LoopResult>) {
     let needed = loop_needs(of, parts, &mut BodyReads::default());
     let place =
         |set: &BTreeSet<u32>, k: u32| u32::try_from(set.iter().take_while(|j| **j < k).count()).unwrap_or(u32::MAX);
@@ -116,7 +116,7 @@ pub(crate) fn prune_loop(of: &SsaLoop, parts: &BTreeSet<LoopResult>) -> (SsaLoop
 }
 
 /// The carried inputs that a loop never changes. A copy in each iteration would repeat work.
-pub(crate) struct InvariantCarries {
+pub struct InvariantCarries {
     /// The numbers of these inputs.
     inputs: BTreeSet<u32>,
     /// The checks of the loop, and those of the copies.
@@ -125,7 +125,7 @@ pub(crate) struct InvariantCarries {
 
 impl InvariantCarries {
     /// Finds the unchanged inputs of a loop, except the one that decides whether it continues.
-    pub(crate) fn of_loop(of: &SsaLoop) -> Self {
+    pub fn of_loop(of: &SsaLoop) -> Self {
         let mut found = Self { inputs: BTreeSet::new(), checks: of.body.needs.iter().copied().collect() };
         for (input, next) in of.carried_inputs() {
             if of.trip_count != LoopTripCount::While(input)
@@ -140,7 +140,7 @@ impl InvariantCarries {
 
     /// Returns the initial value of a part that the loop does not change, as an access in a
     /// statement with `indices` indices.
-    pub(crate) fn initial_value(&self, of: &SsaLoop, part: LoopResult, indices: usize) -> Option<TensorAccess> {
+    pub fn initial_value(&self, of: &SsaLoop, part: LoopResult, indices: usize) -> Option<TensorAccess> {
         let (k, own) = match part {
             LoopResult::Final(k) => (k, of.batch.len()),
             LoopResult::Checkpoint(k) => (k, of.batch.len() + 1),
@@ -154,7 +154,7 @@ impl InvariantCarries {
     }
 
     /// Returns the loop in which these inputs are no longer carried.
-    pub(crate) fn without_carries(&self, of: &SsaLoop) -> SsaLoop {
+    pub fn without_carries(&self, of: &SsaLoop) -> SsaLoop {
         if self.inputs.is_empty() {
             return of.clone();
         }
@@ -169,7 +169,7 @@ impl InvariantCarries {
 
     /// Returns the checks for all iterations at once. `None` if a check depends on values that the
     /// iterations compute.
-    pub(crate) fn hoisted_checks(&self, ssa: &SsaFunction, of: &SsaLoop) -> Option<Vec<RuntimeCheck>> {
+    pub fn hoisted_checks(&self, ssa: &SsaFunction, of: &SsaLoop) -> Option<Vec<RuntimeCheck>> {
         let (LoopTripCount::Fixed(count), body, captured) = (&of.trip_count, &of.body, captured_statements(of)) else {
             return None;
         };
@@ -254,7 +254,7 @@ fn inputs_read(body: &SsaFunction, outputs: &[(TypeLeaf, StmtId)], known: &mut B
 }
 
 /// Visits the sizes and integer inputs that occur in polynomials.
-pub(crate) fn for_each_local(ssa: &SsaFunction, f: &mut dyn FnMut(LocalId)) {
+pub fn for_each_local(ssa: &SsaFunction, f: &mut dyn FnMut(LocalId)) {
     let mut poly = |p: &Poly| {
         p.for_each_atom(&mut |a| {
             if let Atom::Local(l, _) = a {
@@ -295,7 +295,7 @@ fn keep_inputs(body: &mut SsaFunction, inputs: &BTreeSet<u32>) {
 /// Replaces an input that the body reads at indices determined by the iteration number: each such
 /// slice becomes an input of its own. Then only the slice has a cotangent, not the whole tensor.
 #[must_use]
-pub(crate) fn sliced(builder: &SsaBuilder, of: &SsaLoop) -> SsaLoop {
+pub fn sliced(builder: &SsaBuilder, of: &SsaLoop) -> SsaLoop {
     let body = &of.body;
     let captured = captured_statements(of);
     // Rewrites a polynomial of the body for the place of the loop.
@@ -370,7 +370,7 @@ pub(crate) fn sliced(builder: &SsaBuilder, of: &SsaLoop) -> SsaLoop {
 
 /// Returns the statements of a body that read an input which is not carried, with the number of the
 /// input and its access.
-pub(crate) fn captured_statements(of: &SsaLoop) -> HashMap<StmtId, (u32, &TensorAccess)> {
+pub fn captured_statements(of: &SsaLoop) -> HashMap<StmtId, (u32, &TensorAccess)> {
     (0..)
         .zip(&of.body.stmts)
         .filter_map(|(v, stmt)| match &stmt.rhs {
@@ -384,7 +384,7 @@ pub(crate) fn captured_statements(of: &SsaLoop) -> HashMap<StmtId, (u32, &Tensor
 }
 
 /// Returns the sizes and integer inputs of a body, over the batch and the iteration number.
-pub(crate) fn captured_integers(builder: &SsaBuilder, of: &SsaLoop) -> HashMap<LocalId, Poly> {
+pub fn captured_integers(builder: &SsaBuilder, of: &SsaLoop) -> HashMap<LocalId, Poly> {
     let mut sizes: HashMap<LocalId, Poly> = of.body.sizes.iter().copied().zip(of.sizes.iter().cloned()).collect();
     for (input, arg) in of.body.inputs.iter().zip(&of.args) {
         if let (LoopArg::Captured(access), [], Some(Scalar::I64)) = (arg, input.leaf.dims.as_slice(), input.leaf.scalar)
@@ -397,7 +397,7 @@ pub(crate) fn captured_integers(builder: &SsaBuilder, of: &SsaLoop) -> HashMap<L
 
 /// Rewrites a polynomial of a body for the outside. `None` if it depends on values that the body
 /// computes.
-pub(crate) fn lift_poly(
+pub fn lift_poly(
     p: &Poly,
     sizes: &HashMap<LocalId, Poly>,
     captured: &HashMap<StmtId, (u32, &TensorAccess)>,

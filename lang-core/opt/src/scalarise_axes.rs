@@ -7,12 +7,11 @@
 //! array of the result is assembled again.
 
 use std::cell::RefCell;
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 use super::index_util::{indices, pred_indices};
-use super::inline_batched_calls::sort_topologically;
-use super::invariant_axes::eliminate_dead_stmts;
+use super::rewriter::Rewritten;
 use lang_ir::ssa::{
     Addend, Rhs, RuntimeCheck, SsaBuilder, SsaFunction, Statement, StmtId, TensorAccess, for_each_poly_read,
     for_each_pred_read, index_number, statement_index, substitute_indices,
@@ -32,19 +31,13 @@ const MAX_UNROLLED_TERMS: i128 = 4;
 /// of statements.
 const MAX_SCALARISED_STMTS: usize = 600;
 
-/// Scalarises the short axes of a function. Returns it, and for each statement the original one
-/// that it is an element of. `None` if nothing qualifies or the result is too long.
-pub(super) fn scalarise_short_axes(ssa: &SsaFunction) -> Option<(SsaFunction, Vec<StmtId>)> {
-    // Sorts the statements, because readers may precede statements that earlier passes appended.
-    let (ssa, order) = sort_topologically(ssa)?;
-    let (scalarised, made_of) = MAX_EXTENTS.iter().find_map(|most| {
-        let axes = ScalarisedAxes::select(&ssa, *most)?;
-        (axes.estimated_stmt_count(&ssa) <= MAX_SCALARISED_STMTS)
-            .then(|| AxisScalarisation::new(&ssa, &axes).rewrite_function())
-    })?;
-    let old = |v: &StmtId| order.get(v.0 as usize).and_then(|k| u32::try_from(*k).ok()).map_or(*v, StmtId);
-    let made_of = made_of.iter().map(old).collect();
-    Some((scalarised, made_of))
+/// Scalarises the short axes of a function; `None` if nothing qualifies or the result is too long.
+pub(crate) fn run(ssa: &SsaFunction) -> Option<Rewritten> {
+    MAX_EXTENTS.iter().find_map(|most| {
+        let axes = ScalarisedAxes::select(ssa, *most)?;
+        (axes.estimated_stmt_count(ssa) <= MAX_SCALARISED_STMTS)
+            .then(|| AxisScalarisation::new(ssa, &axes).rewrite_function())
+    })
 }
 
 /// An axis of a statement. Bound indices follow its own axes.
@@ -277,7 +270,7 @@ impl<'a> AxisScalarisation<'a> {
         Self { ssa, axes, builder: SsaBuilder::new(sizes), locations: Vec::new(), original_stmts: Vec::new() }
     }
 
-    fn rewrite_function(mut self) -> (SsaFunction, Vec<StmtId>) {
+    fn rewrite_function(mut self) -> Rewritten {
         let ssa = self.ssa;
         self.builder.checks.clone_from(&ssa.checks);
         for (k, stmt) in (0..).zip(&ssa.stmts) {
@@ -301,8 +294,7 @@ impl<'a> AxisScalarisation<'a> {
         rewritten.result = rewritten.result.map_sizes(&|n| self.rewrite_poly(n, &[]));
         rewritten.inputs.iter_mut().flat_map(|i| &mut i.leaf.dims).for_each(|n| *n = self.rewrite_poly(n, &[]));
         (rewritten.stmts, rewritten.checks) = (self.builder.stmts, checks);
-        eliminate_dead_stmts(&mut rewritten, []);
-        (rewritten, self.original_stmts)
+        Rewritten::finish(rewritten, &self.original_stmts, &BTreeSet::new())
     }
 
     fn rewrite_check(&self, check: &RuntimeCheck) -> RuntimeCheck {

@@ -1,23 +1,20 @@
 //! **Inlining of batched calls**, such as a Jacobian for each element of an array. The callee's
 //! statements replace the call, so that they share loops and their elements need no memory.
-//! `lang_middle::norm::inline` also limits the length of inlined functions when it builds their
-//! form; its limit concerns the size of the text.
+//! [`inline`](super::inline) also limits the length of inlined functions when it builds their form;
+//! its limit concerns the size of the text.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
-use super::dependences::has_reads;
 use super::invariant_axes::{remove_invariant_axes, remove_resultless_producers};
+use super::kernel_statements::has_reads;
 use super::redundant_guards::remove_redundant_guards;
+use super::rewriter::Rewritten;
 use super::splice::Splicer;
 use lang_base::ensure_sufficient_stack;
 use lang_ir::core::FunctionKey;
-use lang_ir::inline_map::InlineMap;
-use lang_ir::ssa::{
-    Rhs, SsaFunction, Statement, StmtId, TensorAccess, for_each_poly_read, for_each_pred_read, statement_index,
-    union_of_checks,
-};
-use lang_sizes::predicate::{Poly, Pred};
+use lang_ir::ssa::{Rhs, SsaFunction, StmtId, TensorAccess, statement_index, union_of_checks};
+use lang_sizes::predicate::Poly;
 
 /// Returns the form of a callee.
 pub type InlineCallees<'c> = &'c dyn Fn(&Arc<FunctionKey>) -> Option<Arc<SsaFunction>>;
@@ -29,12 +26,8 @@ const MAX_INLINED_STMTS: usize = 600;
 /// The maximum nesting depth of calls.
 const MAX_CALL_DEPTH: usize = 16;
 
-/// Inlines the batched calls of a function. Returns it, and for each statement the original one
-/// that it implements: for an inlined statement its call. `None` if nothing changes.
-pub(super) fn inline_batched_calls(
-    ssa: &SsaFunction,
-    callees: InlineCallees<'_>,
-) -> Option<(SsaFunction, Vec<StmtId>)> {
+/// Inlines the batched calls of a function. An inlined statement implements its call.
+pub(crate) fn run(ssa: &SsaFunction, callees: InlineCallees<'_>) -> Option<Rewritten> {
     let mut pass = CallInlining { callees, call_free_forms: HashMap::new() };
     let mut inlined: Option<SsaFunction> = None;
     let mut made_of: Vec<StmtId> = (0..).map(StmtId).take(ssa.stmts.len()).collect();
@@ -48,7 +41,7 @@ pub(super) fn inline_batched_calls(
             made_of.resize(inlined.as_ref().map_or(made_of.len(), |function| function.stmts.len()), StmtId(k));
         }
     }
-    Some((inlined?, made_of))
+    Some(Rewritten::finish(inlined?, &made_of, &BTreeSet::new()))
 }
 
 struct CallInlining<'c> {
@@ -79,7 +72,7 @@ impl CallInlining<'_> {
             }
         }
         let body = match inlined {
-            Some(function) => Arc::new(sort_topologically(&function)?.0),
+            Some(function) => Arc::new(Rewritten::of(function).ssa),
             None => body,
         };
         let body = remove_redundant_guards(&body).map_or(body, Arc::new);
@@ -146,55 +139,4 @@ fn splice_callee(ssa: &SsaFunction, producer: StmtId, body: &SsaFunction) -> Opt
     }
     remove_resultless_producers(&mut inside.ssa);
     Some(inside.ssa)
-}
-
-/// Sorts the statements of a function so that each follows those that it reads. Returns it, and the
-/// old number of each statement.
-pub(super) fn sort_topologically(ssa: &SsaFunction) -> Option<(SsaFunction, Vec<usize>)> {
-    let mut order: Vec<usize> = Vec::new();
-    let mut seen = vec![false; ssa.stmts.len()];
-    for k in 0..ssa.stmts.len() {
-        let mut open = vec![(k, false)];
-        while let Some((k, ready)) = open.pop() {
-            if ready {
-                order.push(k);
-                continue;
-            }
-            if std::mem::replace(seen.get_mut(k)?, true) {
-                continue;
-            }
-            open.push((k, true));
-            let stmt = ssa.stmts.get(k)?;
-            let mut see = |v: StmtId| open.push((v.0 as usize, false));
-            stmt.rhs.for_each_operand(&mut see);
-            stmt.dims.iter().for_each(|n| for_each_poly_read(n, &mut see));
-            for check in stmt.needs.iter().filter_map(|c| ssa.checks.get(*c as usize)) {
-                check.dims.iter().for_each(|n| for_each_poly_read(n, &mut see));
-                [&check.guard, &check.cond].into_iter().for_each(|p| for_each_pred_read(p, &mut see));
-            }
-        }
-    }
-    let mut vars: Vec<TensorAccess> = vec![TensorAccess { var: StmtId(0), at: Vec::new() }; ssa.stmts.len()];
-    for (new, old) in (0..).zip(&order) {
-        vars.get_mut(*old)?.var = StmtId(new);
-    }
-    let put = InlineMap { locals: HashMap::new(), vars, outer_rank: 0 };
-    let (access, poly, pred) =
-        (|a: &TensorAccess| put.map_access(a), |p: &Poly| put.map_poly(p), |p: &Pred| put.map_pred(p));
-    let mut sorted = ssa.clone();
-    sorted.stmts.clear();
-    for old in &order {
-        let stmt = ssa.stmts.get(*old)?;
-        let dims = stmt.dims.iter().map(poly).collect();
-        sorted.stmts.push(Statement { dims, rhs: stmt.rhs.map(&mut |a| access(a), &poly, &pred), ..stmt.clone() });
-    }
-    for check in &mut sorted.checks {
-        check.dims = check.dims.iter().map(poly).collect();
-        (check.guard, check.cond) = (pred(&check.guard), pred(&check.cond));
-    }
-    for (leaf, var) in &mut sorted.outputs {
-        leaf.dims = leaf.dims.iter().map(poly).collect();
-        *var = put.map_access_at(*var, Vec::new()).var;
-    }
-    Some((sorted, order))
 }

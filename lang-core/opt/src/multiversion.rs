@@ -6,6 +6,7 @@
 //! case when a run first needs it.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 
 use super::invariant_axes::eliminate_dead_stmts;
 use lang_ir::ssa::{Addend, Rhs, RuntimeCheck, SsaFunction, Statement, StmtId, for_each_poly_read, for_each_pred_read};
@@ -176,3 +177,16 @@ pub fn feasible_cases(ssa: &SsaFunction) -> Vec<SizeCase> {
 
 /// A size that counts as large.
 const LARGE_SIZE: i64 = 1 << 20;
+
+/// Returns the function for each feasible case, with the condition on sizes that selects it. A
+/// function without choices is one case, whose condition is true.
+#[must_use]
+pub fn conditional_cases(ssa: &Arc<SsaFunction>) -> Vec<(Pred, Arc<SsaFunction>)> {
+    let cases = feasible_cases(ssa);
+    if cases.is_empty() {
+        return vec![(Pred::truth(), Arc::clone(ssa))];
+    }
+    let holding = |(p, holds): &(Pred, bool)| if *holds { p.clone() } else { p.negated() };
+    let condition = |assumptions: &[(Pred, bool)]| Pred::all(assumptions.iter().map(holding));
+    cases.into_iter().map(|(assumptions, case)| (condition(&assumptions), Arc::new(case))).collect()
+}

@@ -11,24 +11,20 @@
 use std::sync::Arc;
 
 use super::index_util::{as_index, indices};
-use super::invariant_axes::eliminate_dead_stmts;
+use super::rewriter::{Rewriter, Rewritten};
 use lang_ir::region::{LoopArg, SsaLoop};
-use lang_ir::ssa::{Rhs, SsaFunction, TensorAccess, substitute_indices};
+use lang_ir::ssa::{Rhs, SsaFunction, StmtId, TensorAccess, substitute_indices};
 
-/// Applies the pass to a function; `None` if nothing changes.
-pub(super) fn forward_views(ssa: &SsaFunction) -> Option<SsaFunction> {
-    let mut rewritten: Option<SsaFunction> = None;
-    for (k, stmt) in ssa.stmts.iter().enumerate() {
+pub(crate) fn run(ssa: &SsaFunction) -> Option<Rewritten> {
+    let mut rewriter = Rewriter::new(ssa);
+    for (k, stmt) in (0..).zip(&ssa.stmts) {
         let Rhs::Loop(of) = &stmt.rhs else { continue };
         let args: Vec<LoopArg> = of.args.iter().map(|arg| forward_arg(ssa, arg)).collect();
         if args != of.args {
-            let function = rewritten.get_or_insert_with(|| ssa.clone());
-            function.stmts.get_mut(k)?.rhs = Rhs::Loop(Arc::new(SsaLoop { args, ..SsaLoop::clone(of) }));
+            rewriter.set_rhs(StmtId(k), Rhs::Loop(Arc::new(SsaLoop { args, ..SsaLoop::clone(of) })));
         }
     }
-    let mut function = rewritten?;
-    eliminate_dead_stmts(&mut function, []);
-    Some(function)
+    rewriter.finish()
 }
 
 fn forward_arg(ssa: &SsaFunction, arg: &LoopArg) -> LoopArg {
@@ -51,7 +47,11 @@ fn view_source(ssa: &SsaFunction, of: &TensorAccess) -> Option<TensorAccess> {
     let whole = (of.at.len()..).zip(rest).all(|(k, p)| as_index(p) == Some(k));
     let plain = indices(first).iter().all(|k| *k < of.at.len());
     let source = ssa.stmts.get(one.var.0 as usize)?;
-    if !whole || !plain || source.dims.get(first.len()..) != Some(own) || super::is_trivial(&source.rhs) {
+    if !whole
+        || !plain
+        || source.dims.get(first.len()..) != Some(own)
+        || super::kernel_statements::is_trivial(&source.rhs)
+    {
         return None;
     }
     Some(TensorAccess { var: one.var, at: first.iter().map(|p| substitute_indices(p, &of.at)).collect() })
@@ -82,8 +82,8 @@ mod tests {
 "
         );
         let ssa = read_ssa("a.iv", &text).unwrap_or_else(|why| panic!("{why}\n{text}"));
-        let actual = forward_views(&ssa).map_or("it stays\n".to_owned(), |ssa| {
-            let text = ssa.to_string();
+        let actual = run(&ssa).map_or("it stays\n".to_owned(), |rewritten| {
+            let text = rewritten.ssa.to_string();
             let shown = text.lines().filter(|line| line.contains(" X3[") || line.contains("given"));
             shown.map(|line| format!("{}\n", line.trim_start())).collect()
         });

@@ -121,7 +121,8 @@ pub(crate) struct CommonOptions {
     /// Backend that runs programs
     #[arg(long, global = true, value_enum, default_value = "cpu", hide_possible_values = false)]
     pub(crate) backend: BackendChoice,
-    /// Passes over Tensor SSA: `-NAME` switches one off, `NAME,NAME` selects only these, `none` none
+    /// Passes over Tensor SSA: `-NAME` switches one off, `NAME,NAME` selects only these, `none`
+    /// none
     #[arg(
         long,
         global = true,

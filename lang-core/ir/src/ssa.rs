@@ -237,7 +237,7 @@ pub struct SsaFunction {
     /// The tensor parts of the parameters and of top-level `let`s.
     pub inputs: Vec<FunctionInput>,
     /// Statements. In a finished function each follows those it reads. While a derivative is built,
-    /// [`SsaBuilder::set_loop`] can break that order; dead-code elimination (`norm::dce`)
+    /// [`SsaBuilder::set_loop`] can break that order; dead-code elimination (`lang_opt::dce`)
     /// restores it where it can.
     pub stmts: Vec<Statement>,
     /// The checks, referred to by position.

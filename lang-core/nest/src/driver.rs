@@ -75,8 +75,8 @@ pub enum LoopForm {
     Steps,
 }
 
-/// Schedules a function after these passes, with loops in forms up to `most`. Returns the prepared function, its
-/// steps, and the form of its loops.
+/// Schedules a function after these passes, with loops in forms up to `most`. Returns the prepared
+/// function, its steps, and the form of its loops.
 ///
 /// If an attempt leaves no valid order, it is repeated with fewer kinds of loops as statements.
 #[must_use]

@@ -1,8 +1,8 @@
 //! **Scheduling.** Turns Tensor SSA into steps: kernels, which are loop nests that a backend
 //! compiles, and single statements, which the engine (`lang_exec`) runs.
 //!
-//! [`schedule_with_fallback`] and [`schedule_cases`] optimise a function (`lang_opt`), [`prepare`] it,
-//! and [`schedule`] it.
+//! [`schedule_with_fallback`] and [`schedule_cases`] optimise a function (`lang_opt`), [`prepare`]
+//! it, and [`schedule`] it.
 //!
 //! Statements over the same index share a loop if each reads only elements that the others set at
 //! that index. This repeats inside the loop ([`fusion`]). An element that nothing reads outside its
@@ -131,8 +131,8 @@ impl Prepared {
 }
 
 /// Prepares an optimised function for scheduling. `repeated` selects the loops that become
-/// statements. The passes are, in order: [`gemm`] recognises matrix products, [`defer_checks`] defers
-/// checks of loops, and [`flatten_loops`] flattens loops.
+/// statements. The passes are, in order: [`gemm`] recognises matrix products, [`defer_checks`]
+/// defers checks of loops, and [`flatten_loops`] flattens loops.
 #[must_use]
 pub fn prepare(optimised: &Optimised, repeated: &FlattenPolicy, callees: InlineCallees<'_>) -> Prepared {
     let ssa = Arc::clone(&optimised.ssa);

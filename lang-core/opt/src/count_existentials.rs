@@ -234,7 +234,8 @@ mod tests {
         let actual = run(&ssa).map_or("it stays\n".to_owned(), |rewritten| {
             let text = rewritten.ssa.to_string();
             text.lines()
-                .skip_while(|line| !line.starts_with("  X4["))
+                .skip_while(|line| !line.starts_with("  X3["))
+                .skip(1)
                 .map(|line| format!("{}\n", line.trim_start()))
                 .collect()
         });
@@ -246,48 +247,48 @@ mod tests {
         check(
             "any j < m: X3[i0, j]",
             expect![[r#"
-                X4[i0 < n]: f64 = [0 < X6[i0]] * X0[i0]
-                X5: i64 = 1
-                X6[i0 < n]: i64 = sum i1 < m: [X3[i0, i1]] * X5
-                out X4
+                X4: i64 = 1
+                X5[i0 < n]: i64 = sum i1 < m: [X3[i0, i1]] * X4
+                X6[i0 < n]: f64 = [0 < X5[i0]] * X0[i0]
+                out X6
             "#]],
         );
         check(
             "!(any j < m: X3[i0, j]) && 3 <= i0",
             expect![[r#"
-                X4[i0 < n]: f64 = [2 < i0 && X6[i0] == 0] * X0[i0]
-                X5: i64 = 1
-                X6[i0 < n]: i64 = sum i1 < m: [X3[i0, i1]] * X5
-                out X4
+                X4: i64 = 1
+                X5[i0 < n]: i64 = sum i1 < m: [X3[i0, i1]] * X4
+                X6[i0 < n]: f64 = [2 < i0 && X5[i0] == 0] * X0[i0]
+                out X6
             "#]],
         );
         check(
             "(any j < m: X3[i0, j]) || (any j < m: X3[i0, j] && i0 < j)",
             expect![[r#"
-                X4[i0 < n]: f64 = [0 < X6[i0] || 0 < X7[i0]] * X0[i0]
-                X5: i64 = 1
-                X6[i0 < n]: i64 = sum i1 < m: [i0 < i1 && X3[i0, i1]] * X5
-                X7[i0 < n]: i64 = sum i1 < m: [X3[i0, i1]] * X5
-                out X4
+                X4: i64 = 1
+                X5[i0 < n]: i64 = sum i1 < m: [i0 < i1 && X3[i0, i1]] * X4
+                X6[i0 < n]: i64 = sum i1 < m: [X3[i0, i1]] * X4
+                X7[i0 < n]: f64 = [0 < X5[i0] || 0 < X6[i0]] * X0[i0]
+                out X7
             "#]],
         );
         check(
             "any j < n: !(any l < m: X3[j, l])",
             expect![[r#"
-                X4[i0 < n]: f64 = [0 < X7] * X0[i0]
-                X5: i64 = 1
-                X6[i0 < n]: i64 = sum i1 < m: [X3[i0, i1]] * X5
-                X7: i64 = sum i0 < n: [X6[i0] == 0] * X5
-                out X4
+                X4: i64 = 1
+                X5[i0 < n]: i64 = sum i1 < m: [X3[i0, i1]] * X4
+                X6: i64 = sum i0 < n: [X5[i0] == 0] * X4
+                X7[i0 < n]: f64 = [0 < X6] * X0[i0]
+                out X7
             "#]],
         );
         check(
             "any j < n: (any l < m: X3[j, l])",
             expect![[r#"
-                X4[i0 < n]: f64 = [0 < X6] * X0[i0]
-                X5: i64 = 1
-                X6: i64 = sum i0 < n, i1 < m: [X3[i0, i1]] * X5
-                out X4
+                X4: i64 = 1
+                X5: i64 = sum i0 < n, i1 < m: [X3[i0, i1]] * X4
+                X6[i0 < n]: f64 = [0 < X5] * X0[i0]
+                out X6
             "#]],
         );
     }

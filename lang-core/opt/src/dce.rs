@@ -1,7 +1,7 @@
 //! **Dead-code elimination** on Tensor SSA. Removes the statements and checks that no output needs,
 //! prunes loops, and renumbers the rest. The conversion to Tensor SSA and the derivatives end with
-//! it. Every pass ends with it ([`rewriter`](super::rewriter)). The session and `lang_source`, which
-//! prints derivatives, call it too.
+//! it. Every pass ends with it ([`rewriter`](super::rewriter)). The session and `lang_source`,
+//! which prints derivatives, call it too.
 //!
 //! A check disappears with its last user: "The transformed program may omit a failure whose value
 //! is not used" (the language reference).
@@ -94,8 +94,8 @@ fn prune_loops(ssa: &mut SsaFunction, live: &[bool]) {
         let mut kept: BTreeSet<LoopResult> = results.iter().map(|(_, result)| *result).collect();
         let unchanged = InvariantCarries::of_loop(&of);
         let changes = |result: &LoopResult| unchanged.initial_value(&of, *result, 0).is_none();
-        // If no result changes, the checks of the loop move to the readers of the initial values. If
-        // they cannot move (`None`), the loop stays.
+        // If no result changes, the checks of the loop move to the readers of the initial values.
+        // If they cannot move (`None`), the loop stays.
         let moved_checks = if kept.iter().any(changes) { Some(Vec::new()) } else { unchanged.hoisted_checks(ssa, &of) };
         let (mut new, mut renumbered) = (of.clone(), BTreeMap::new());
         if moved_checks.is_some() {

@@ -95,16 +95,14 @@ mod tests {
         check(
             "X0[i1]",
             expect![[r#"
-            X3[i0 < m, i1 < n]: f64 = zero
-            Y0[i0 < n]: f64 = given X0
-        "#]],
+                Y0[i0 < n]: f64 = given X0
+            "#]],
         );
         check(
             "X1[m - i0 - 1, i1]",
             expect![[r#"
-            X3[i0 < m, i1 < n]: f64 = zero
-            Y0[i0 < n]: f64 = given X1[m - j0 - 1]
-        "#]],
+                Y0[i0 < n]: f64 = given X1[m - j0 - 1]
+            "#]],
         );
     }
 

@@ -248,8 +248,8 @@ mod tests {
         check(
             "X3[i0 < n]: f64 = sum i1 < n: [i1 + 1 < n] * X0[X1[i1]] * X2[i0, i1]",
             &[
-                "X3[i0 < n]: f64 = sum i1 < n: [i1 + 1 < n] * X4[i1] * X2[i0, i1]",
-                "X4[i0 < n]: f64 = [i0 + 1 < n && 0 < n] * X0[X1[i0]]",
+                "X3[i0 < n]: f64 = [i0 + 1 < n && 0 < n] * X0[X1[i0]]",
+                "X4[i0 < n]: f64 = sum i1 < n: [i1 + 1 < n] * X3[i1] * X2[i0, i1]",
             ],
         );
         // The gather would read elements that the product does not read.
@@ -265,16 +265,16 @@ mod tests {
         check(
             "X3[i0 < m]: f64 = sum i1 < n, i2 < n: [i0 == X1[i2] && i1 < i2] * X2[i1, i2]",
             &[
-                "X3[i0 < m]: f64 = sum i1 < n: [i0 == X1[i1]] * X4[i1]",
-                "X4[i0 < n]: f64 = sum i1 < n: [i1 < i0] * X2[i1, i0]",
+                "X3[i0 < n]: f64 = sum i1 < n: [i1 < i0] * X2[i1, i0]",
+                "X4[i0 < m]: f64 = sum i1 < n: [i0 == X1[i1]] * X3[i1]",
             ],
         );
         // The factor is in bounds only if the target is.
         check(
             "X3[i0 < n]: f64 = sum i1 < n, i2 < n: [i0 == X1[i2]] * X2[i1, X1[i2]]",
             &[
-                "X3[i0 < n]: f64 = sum i1 < n: [i0 == X1[i1]] * X4[i1]",
-                "X4[i0 < n]: f64 = sum i1 < n: [X1[i0] < n && 0 <= X1[i0]] * X2[i1, X1[i0]]",
+                "X3[i0 < n]: f64 = sum i1 < n: [X1[i0] < n && 0 <= X1[i0]] * X2[i1, X1[i0]]",
+                "X4[i0 < n]: f64 = sum i1 < n: [i0 == X1[i1]] * X3[i1]",
             ],
         );
         // Each term has a target of its own.

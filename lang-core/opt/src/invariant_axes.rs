@@ -258,8 +258,8 @@ fn merge_equal_stmts(ssa: &mut SsaFunction) {
     }
 }
 
-/// **Dead-code elimination**: replaces element-wise statements, reductions, and calls and loops with
-/// their results by zeros if nothing reads them. `read` are additional roots.
+/// **Dead-code elimination**: replaces element-wise statements, reductions, and calls and loops
+/// with their results by zeros if nothing reads them. `read` are additional roots.
 pub fn eliminate_dead_stmts(ssa: &mut SsaFunction, read: impl IntoIterator<Item = StmtId>) {
     let mut live = vec![false; ssa.stmts.len()];
     let mut open: Vec<StmtId> = ssa.outputs.iter().map(|(_, v)| *v).chain(read).collect();

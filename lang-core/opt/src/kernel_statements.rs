@@ -1,5 +1,5 @@
-//! **Statements of kernels.** Tells which statements the loops of a kernel can compute, and which are
-//! inlined at their uses. `lang_nest` builds kernels from the former.
+//! **Statements of kernels.** Tells which statements the loops of a kernel can compute, and which
+//! are inlined at their uses. `lang_nest` builds kernels from the former.
 
 use crate::index_util::index_context;
 use lang_ir::reduce::SsaReduction;

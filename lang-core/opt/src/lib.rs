@@ -1,9 +1,9 @@
 //! **Optimisations of Tensor SSA**, from statements to statements.
 //!
-//! [`dce`] ends the conversion to Tensor SSA and every derivative, [`inline`] adds calls to a function
-//! under construction, and [`loop_pruning`] reduces loops to the needs of their results. After that,
-//! [`passes`] applies a table of passes before `lang_nest` builds loop nests. Each pass is a file of
-//! its own. [`multiversion`] specialises a function to cases of its sizes.
+//! [`dce`] ends the conversion to Tensor SSA and every derivative, [`inline`] adds calls to a
+//! function under construction, and [`loop_pruning`] reduces loops to the needs of their results.
+//! After that, [`passes`] applies a table of passes before `lang_nest` builds loop nests. Each pass
+//! is a file of its own. [`multiversion`] specialises a function to cases of its sizes.
 
 #![forbid(unsafe_code)]
 

@@ -6,11 +6,12 @@ use std::sync::Arc;
 
 use lang_core::base::{Code, GlobalName, Name};
 use lang_core::certify::{CertificateVerdict, SizeAssignment};
-use lang_core::cost::{Amount, CostFormulas, CostRatio, CostSymbol, CostSymbolKind, symbol_number};
+use lang_core::cost::{self, Amount, CostFormulas, CostRatio, CostSymbol, CostSymbolKind, symbol_number};
 use lang_core::count::Formula;
 use lang_core::ir::core::FunctionKey;
 use lang_core::ir::ssa::StmtId;
-use lang_core::predicate::{Atom, FactContext, LocalId, Poly};
+use lang_core::opt::{multiversion, optimise};
+use lang_core::predicate::{Atom, FactContext, LocalId, Poly, Pred};
 use lang_core::types::ty::{Signature, Type};
 
 use super::Engine;
@@ -31,6 +32,8 @@ pub(crate) struct CostFormulaReport {
     sizes: Vec<Name>,
     /// The primal, its forward derivative and its adjoint.
     functions: Vec<FunctionFormulas>,
+    /// The costs after the passes of the optimiser, where they differ.
+    optimised: Vec<OptimisedFormulas>,
     bound: Option<Arc<CostRatio>>,
 }
 
@@ -44,6 +47,13 @@ struct FunctionFormulas {
     symbol_names: Vec<Poly>,
     /// The summands of the cost, each with the place that it comes from.
     terms: Vec<(Option<LocatedText>, Amount)>,
+}
+
+/// The cost of one function after the passes of the optimiser.
+struct OptimisedFormulas {
+    /// The condition on sizes under which this form runs.
+    condition: Pred,
+    formulas: FunctionFormulas,
 }
 
 /// Returns the functions of a report: the definition, and its derivatives with respect to all real
@@ -70,6 +80,7 @@ impl Engine {
         let callee = f64_callee(name, &signature);
         self.session().stages(&callee).map_err(|why| self.no_core_form_error(name, &why))?;
         let mut all: Vec<FunctionFormulas> = Vec::new();
+        let mut optimised = Vec::new();
         let mut bound = None;
         for (of, callee) in with_derivatives(self, &callee) {
             let Some(cost) = self.session().cost(&callee) else { continue };
@@ -87,16 +98,52 @@ impl Engine {
             let primal: Vec<(&CostSymbol, &Poly)> =
                 all.first().map(|one| one.cost.symbols.iter().zip(&one.symbol_names).collect()).unwrap_or_default();
             let names = name_symbols(letter, &cost.symbols, &primal);
-            all.push(FunctionFormulas {
+            let formulas = FunctionFormulas {
                 role: of,
                 symbol_descriptions: symbols,
                 symbol_names: names,
                 terms: terms.collect(),
                 cost,
-            });
+            };
+            optimised.extend(self.optimised_costs(&callee, &formulas));
+            all.push(formulas);
         }
         let sizes = signature.sizes.iter().map(|s| s.name.clone()).collect();
-        Ok(CostFormulaReport { name: name.name.clone(), sizes, functions: all, bound })
+        Ok(CostFormulaReport { name: name.name.clone(), sizes, functions: all, optimised, bound })
+    }
+
+    /// Returns the costs of a function after the passes, for each condition on sizes under which
+    /// they differ from those of its Tensor SSA.
+    fn optimised_costs(&self, callee: &Arc<FunctionKey>, of: &FunctionFormulas) -> Vec<OptimisedFormulas> {
+        let session = self.session();
+        let Some(ssa) = session.ssa(callee) else { return Vec::new() };
+        let callees = |callee: &Arc<FunctionKey>| Some((session.ssa(callee)?, session.cost(callee)?));
+        let mut all = Vec::new();
+        for (condition, case) in multiversion::conditional_cases(&ssa) {
+            let optimised = optimise(&case, &self.passes, &|callee| session.ssa(callee));
+            let cost = Arc::new(cost::cost_assuming(&optimised.ssa, std::slice::from_ref(&condition), &callees));
+            let describe = |symbol: &CostSymbol| {
+                // A place is that of the original statement.
+                let origin = |k: &u32| optimised.origins.get(*k as usize).map_or(*k, |v| v.0);
+                let path = symbol.path.iter().take(1).map(origin).chain(symbol.path.iter().skip(1).copied());
+                let symbol = CostSymbol { path: path.collect(), ..symbol.clone() };
+                self.describe_symbol(callee, &symbol, &cost)
+            };
+            let earlier: Vec<(&CostSymbol, &Poly)> = of.cost.symbols.iter().zip(&of.symbol_names).collect();
+            let formulas = FunctionFormulas {
+                role: of.role,
+                symbol_descriptions: cost.symbols.iter().map(describe).collect(),
+                symbol_names: name_symbols('o', &cost.symbols, &earlier),
+                terms: Vec::new(),
+                cost: Arc::clone(&cost),
+            };
+            let shown =
+                |one: &FunctionFormulas| [&one.cost.total.work, &one.cost.total.iterations].map(|f| one.render(f));
+            if shown(&formulas) != shown(of) {
+                all.push(OptimisedFormulas { condition, formulas });
+            }
+        }
+        all
     }
 
     /// Describes a symbol of a cost, with its place and its upper bound.
@@ -226,10 +273,13 @@ impl CostFormulaReport {
         if let Some(verdict) = self.certificate_text() {
             text += &format!("\n{verdict}\n");
         }
+        text += &self.optimised_text();
         text += &self.work_by_origin();
         let mut where_told = String::new();
-        for one in &self.functions {
+        for one in self.functions.iter().chain(self.optimised.iter().map(|one| &one.formulas)) {
             let legend: Vec<_> = one.legend(&self.functions).collect();
+            let legend: Vec<_> =
+                legend.into_iter().filter(|(name, _)| !where_told.contains(&format!("  {name}  "))).collect();
             for (name, what) in legend.iter().take(MAX_LISTED_SYMBOLS) {
                 where_told += &format!("  {name}  {what}\n");
             }
@@ -241,6 +291,18 @@ impl CostFormulaReport {
             text += &format!("\nsymbols that depend on data\n{where_told}");
         }
         text
+    }
+
+    /// Renders the costs after the passes of the optimiser.
+    fn optimised_text(&self) -> String {
+        let mut text = String::new();
+        for OptimisedFormulas { condition, formulas } in &self.optimised {
+            let total = &formulas.cost.total;
+            let condition = if condition.is_true() { String::new() } else { format!("  where {condition}") };
+            text += &format!("  {:<8} work        {}{condition}\n", formulas.role, formulas.render(&total.work));
+            text += &format!("  {:<8} iterations  {}\n", "", formulas.render(&total.iterations));
+        }
+        if text.is_empty() { text } else { format!("\nafter the passes of the optimiser\n{text}") }
     }
 
     /// Renders the table of the places that the work of the primal and of the adjoint comes from.
@@ -361,6 +423,15 @@ impl CostFormulaReport {
                 json::object(fields.into_iter().chain(formulas.map(|(name, f)| (name, formula(one, f)))))
             })
         });
+        let optimised = self.optimised.iter().map(|OptimisedFormulas { condition, formulas: one }| {
+            json::object([
+                ("of", json::string(one.role)),
+                ("where", json::string(&condition.to_string())),
+                ("work", formula(one, &one.cost.total.work)),
+                ("iterations", formula(one, &one.cost.total.iterations)),
+            ])
+        });
+        fields.push(("optimised", json::array(optimised)));
         fields.push(("terms", json::array(terms)));
         fields.push(("symbols", json::array(symbols)));
         if let Some(bound) = &self.bound {

@@ -87,8 +87,8 @@ impl Engine {
         &self.session
     }
 
-    /// Returns a form of a definition. For `ssa`, `opt`, `loops` and `clif`, the names `f_adj` and `f_tan`
-    /// mean derivatives of `f`, unless definitions have these names.
+    /// Returns a form of a definition. For `ssa`, `opt`, `loops` and `clif`, the names `f_adj` and
+    /// `f_tan` mean derivatives of `f`, unless definitions have these names.
     pub(crate) fn render_form(&self, stage: CompilerForm, name: &GlobalName) -> Result<RenderedForm, Box<Problem>> {
         let (def, derivatives) = self.split_derivative_suffixes(stage, name);
         let callee = source::callee_at_f64(&self.session, &def).ok_or_else(|| self.unknown_definition_error(name))?;

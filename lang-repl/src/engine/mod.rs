@@ -154,8 +154,8 @@ impl Engine {
         engine
     }
 
-    /// Selects the backend, the number of threads and the passes for later evaluations. A new number
-    /// of threads, or other passes, drop the machine code.
+    /// Selects the backend, the number of threads and the passes for later evaluations. A new
+    /// number of threads, or other passes, drop the machine code.
     pub(crate) fn set_backend(&mut self, common: &CommonOptions) {
         self.interpret_only = common.backend == BackendChoice::Interp;
         let threads = thread_count(common);

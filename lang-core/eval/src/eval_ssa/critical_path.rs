@@ -78,8 +78,8 @@ impl SsaFrame<'_, '_> {
         Ok((result, outputs))
     }
 
-    /// Records the chain to the current statement, which has been evaluated. `inputs` are the chains
-    /// to the inputs of the function.
+    /// Records the chain to the current statement, which has been evaluated. `inputs` are the
+    /// chains to the inputs of the function.
     pub(super) fn record_statement(&mut self, stmt: &Statement, value: Option<&IrTensor>, inputs: &[u64]) {
         let (own, end) = (std::mem::take(&mut self.chains.element_length), self.chains.result_length.take());
         let to = match (&stmt.rhs, end) {

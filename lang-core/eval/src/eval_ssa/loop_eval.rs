@@ -1,5 +1,5 @@
-//! **Loops** in the evaluator of Tensor SSA ([`super`]), which tests use as an oracle: runs the loop
-//! once for each tuple of its batch.
+//! **Loops** in the evaluator of Tensor SSA ([`super`]), which tests use as an oracle: runs the
+//! loop once for each tuple of its batch.
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -485,8 +485,8 @@ impl SsaBuilder {
         self.add_loop(&Arc::new(inner), needs).without_index(k)
     }
 
-    /// Builds a result of a call or a loop, with its extents for the whole batch. `result` makes the
-    /// right-hand side from the producer.
+    /// Builds a result of a call or a loop, with its extents for the whole batch. `result` makes
+    /// the right-hand side from the producer.
     pub fn result(
         &mut self,
         of: &Producer,

@@ -245,8 +245,8 @@ impl<'a> FunctionVerifier<'a, '_> {
     }
 
     /// Reports reads of statements at or after `position`, the first that the statement must not
-    /// read, and reads of calls and loops, which have no elements. The other rules assume that there
-    /// are no reads of later statements. Returns whether there are some.
+    /// read, and reads of calls and loops, which have no elements. The other rules assume that
+    /// there are no reads of later statements. Returns whether there are some.
     fn has_forward_reads(&mut self, position: usize, stmt: &Statement) -> bool {
         let (mut forward, mut without_elements) = (Vec::new(), Vec::new());
         let producer = stmt.rhs.producer();

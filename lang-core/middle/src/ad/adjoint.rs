@@ -244,7 +244,8 @@ impl Differentiator<'_> {
                 }
             }
             Rhs::Update { .. } => self.update_adjoint(var, stmt, cotangent, active, terms),
-            // The call or the loop passes the cotangents of all its results on (`propagate_results`).
+            // The call or the loop passes the cotangents of all its results on
+            // (`propagate_results`).
             Rhs::CallResult(..) | Rhs::LoopResult(..) | Rhs::Call { .. } | Rhs::Loop(_) => {}
         }
         Some(())
@@ -287,8 +288,8 @@ impl Differentiator<'_> {
         }
     }
 
-    /// Passes the cotangents of the results of a call or a loop on to its operands. Other statements
-    /// have no results.
+    /// Passes the cotangents of the results of a call or a loop on to its operands. Other
+    /// statements have no results.
     fn propagate_results(
         &mut self,
         var: StmtId,

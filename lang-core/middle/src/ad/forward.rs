@@ -241,8 +241,8 @@ impl Differentiator<'_> {
         Some(tangent.map(|var| DerivativeValue { var, support: self.join_supports(dims, present) }))
     }
 
-    /// Returns the derived call of a call, `Some(None)` if no argument has a tangent, or `None` if the
-    /// callee has no derivative. A call is derived once for all its results.
+    /// Returns the derived call of a call, `Some(None)` if no argument has a tangent, or `None` if
+    /// the callee has no derivative. A call is derived once for all its results.
     #[expect(clippy::option_option, reason = "no derivative, or a derivative that is zero")]
     fn forward_call(&mut self, producer: StmtId, tangents: &[Option<DerivativeValue>]) -> Option<Option<ForwardCall>> {
         if let Some(known) = self.forward_calls.get(&producer) {

@@ -195,7 +195,8 @@ impl<'r> LoopConversion<'r> {
         Some(conversion)
     }
 
-    /// Converts the steps of the body to a kernel. `results` are the statements of the loop's results.
+    /// Converts the steps of the body to a kernel. `results` are the statements of the loop's
+    /// results.
     fn convert(mut self, steps: &Schedule, results: &HashSet<StmtId>) -> Option<LoopKernel> {
         let updates = |step: &Step| match step {
             Step::Statement(v) => {

@@ -70,8 +70,8 @@ impl<'a> PrimalStatements<'a> {
         Self { stmts: pass.builder.stmts.as_slice(), body_len: of.body.stmts.len() }
     }
 
-    /// Returns the results of loops that the body did not name before, and the statements that their
-    /// extents need. Operands come first.
+    /// Returns the results of loops that the body did not name before, and the statements that
+    /// their extents need. Operands come first.
     fn new_loop_results(&self) -> BTreeSet<u32> {
         let all = (0..).take(self.stmts.len()).map(StmtId);
         let mut open: Vec<StmtId> = all.skip(self.body_len).filter(|v| self.contains(*v)).collect();

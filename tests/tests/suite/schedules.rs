@@ -470,53 +470,53 @@ def either(x: [n]f64, y: [m]f64) -> f64 = if n < m then (sum i: exp(x[i])) else 
         slopes:
         where 1 < n:
 
-        kernel reads X0[2], X1[n]; writes X19[n, 2]
+        kernel reads X0[2], X1[n]; writes X17[n, 2]
+          for i < n, in chunks:  -- n times
+            X2[i] = X0[0] * X1[i]
+            X3[i] = exp(X2[i])
+            X4[i] = X0[1] * X3[i]
+            X5[i] = sin(X4[i])
+            X6[i] = /(X5[i], X3[i])
+            X7[i] = X1[i] * X3[i]
+            X8[i] = X0[1] * X7[i]
+            X9[i] = cos(X4[i])
+            X10[i] = X8[i] * X9[i]
+            X11[i] = X3[i] * X9[i]
+            X12[i] = /(X10[i], X3[i])
+            X13[i] = /(X11[i], X3[i])
+            X14[i] = -X6[i] * X7[i]
+            X15[i] = /(X14[i], X3[i])
+            X16[i] = X12[i] + X15[i]
+            X17[i, 0] = X16[i]
+            X17[i, 1] = X13[i]
+
+        where n <= 1:
+
+        X2 is 1.0
+        kernel reads X0[2], X1[n]; writes X4[n], X8[n], X10[n], X11[n]
           for i < n, in chunks:  -- n times
             X3[i] = X0[0] * X1[i]
             X4[i] = exp(X3[i])
             X5[i] = X0[1] * X4[i]
             X6[i] = sin(X5[i])
             X7[i] = /(X6[i], X4[i])
-            X8[i] = X1[i] * X4[i]
-            X9[i] = X0[1] * X8[i]
-            X10[i] = cos(X5[i])
-            X11[i] = X9[i] * X10[i]
-            X12[i] = X4[i] * X10[i]
-            X13[i] = /(X11[i], X4[i])
-            X14[i] = /(X12[i], X4[i])
-            X15[i] = -X7[i] * X8[i]
-            X16[i] = /(X15[i], X4[i])
-            X17[i] = X13[i] + X16[i]
-            X19[i, 0] = X17[i]
-            X19[i, 1] = X14[i]
-
-        where n <= 1:
-
-        X2 is 1.0
-        kernel reads X0[2], X1[n]; writes X5[n], X9[n], X11[n], X12[n]
+            X8[i] = /(X2, X4[i])
+            X9[i] = -X7[i]
+            X10[i] = /(X9[i], X4[i])
+            X11[i] = cos(X5[i])
+        kernel reads X0[2], X1[n], X4[n], X8[n], X10[n], X11[n]; writes X18[n, 2]
           for i < n, in chunks:  -- n times
-            X4[i] = X0[0] * X1[i]
-            X5[i] = exp(X4[i])
-            X6[i] = X0[1] * X5[i]
-            X7[i] = sin(X6[i])
-            X8[i] = /(X7[i], X5[i])
-            X9[i] = /(X2, X5[i])
-            X10[i] = -X8[i]
-            X11[i] = /(X10[i], X5[i])
-            X12[i] = cos(X6[i])
-        kernel reads X0[2], X1[n], X5[n], X9[n], X11[n], X12[n]; writes X19[n, 2]
-          for i < n, in chunks:  -- n times
-            X14[i] = 0.0
-            X18[i] = 0.0
+            X13[i] = 0.0
+            X17[i] = 0.0
             for j < n:  -- n^2 times
-              X13[i, j] = X9[i] * X12[j]
-              X14[i] += X5[j] * X13[i, j]
-              X15[i, j] = X0[1] * X13[i, j]
-              X16[i, j] = X11[j] + X15[i, j]
-              X17[i, j] = X5[j] * X16[i, j]
-              X18[i] += X1[j] * X17[i, j]
-            X19[i, 0] = X18[i]
-            X19[i, 1] = X14[i]
+              X12[i, j] = X8[i] * X11[j]
+              X13[i] += X4[j] * X12[i, j]
+              X14[i, j] = X0[1] * X12[i, j]
+              X15[i, j] = X10[j] + X14[i, j]
+              X16[i, j] = X4[j] * X15[i, j]
+              X17[i] += X1[j] * X16[i, j]
+            X18[i, 0] = X17[i]
+            X18[i, 1] = X13[i]
 
         either:
         where m <= n:

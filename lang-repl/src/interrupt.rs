@@ -115,18 +115,19 @@ pub(crate) fn is_requested() -> bool {
 
 /// Runs a long query on a session; `None` if it was interrupted.
 pub(crate) fn run_query<T>(session: &Session, question: impl FnOnce(&Session) -> T) -> Option<T> {
-    struct QueryGuard;
+    /// Restores the handle of the enclosing query.
+    struct QueryGuard(Option<CancellationHandle>);
     impl Drop for QueryGuard {
         fn drop(&mut self) {
-            *query_stop() = None;
+            *query_stop() = self.0.take();
         }
     }
     let begun = |stop: CancellationHandle| {
-        *query_stop() = Some(stop);
+        let enclosing = query_stop().replace(stop);
         if is_requested() {
             query_stop().iter().for_each(CancellationHandle::cancel);
         }
-        QueryGuard
+        QueryGuard(enclosing)
     };
     session.ask(begun, question)
 }

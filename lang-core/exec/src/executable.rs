@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex};
 use super::RunEnvironment;
 use super::memory_plan::MemoryPlan;
 use super::native::{KernelBackend, PreparedKernel};
+use lang_base::check_cancelled;
 use lang_ir::core::FunctionKey;
 use lang_ir::ssa::{
     Rhs, RuntimeCheck, SsaFunction, Statement, StmtId, for_each_poly_read, for_each_pred_read, index_number,
@@ -220,6 +221,7 @@ fn compile_steps(prepared: &Prepared, all: Schedule, backend: &dyn KernelBackend
     let inputs = (0..).zip(&ssa.stmts).filter(|(_, s)| matches!(s.rhs, Rhs::Input(_)));
     let mut steps: Vec<ExecutionStep> = inputs.map(|(k, _)| ExecutionStep::Statement(StmtId(k))).collect();
     for step in all.steps {
+        check_cancelled();
         steps.push(match step {
             lang_nest::Step::Statement(var) => ExecutionStep::Statement(var),
             lang_nest::Step::Kernel(kernel, needs) => {

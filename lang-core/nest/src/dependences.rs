@@ -8,6 +8,7 @@ use std::collections::HashSet;
 use super::Prepared;
 use super::flatten_loops::CarriedState;
 use super::gemm::RecognisedProduct;
+use lang_base::check_cancelled;
 use lang_ir::reduce::SsaReduction;
 use lang_ir::ssa::{
     Rhs, SsaFunction, Statement, StmtId, TensorAccess, for_each_poly_read, index_number, statement_index,
@@ -116,6 +117,7 @@ impl FunctionFacts {
         let kept = self.materialised_stmts(ssa);
         let mut all = Vec::new();
         for var in dependence_order(prepared) {
+            check_cancelled();
             let Some(stmt) = ssa.stmts.get(var.0 as usize) else { continue };
             let is_input = matches!(stmt.rhs, Rhs::Input(_));
             if is_input || is_trivial(&stmt.rhs) && !kept.contains(&var) {

@@ -13,7 +13,7 @@ use super::dependences::{IndexState, PendingStmt};
 use super::loop_nest::{
     Accumulation, Assignment, FIRST_LOOP_LOCAL, MatrixProduct, NestLoop, NestNode, is_while_extent,
 };
-use lang_base::Name;
+use lang_base::{Name, check_cancelled};
 use lang_ir::core::Constant;
 use lang_ir::reduce::SsaReduction;
 use lang_ir::ssa::{Rhs, SsaFunction, StmtId, TensorAccess, statement_index, substitute_indices};
@@ -81,6 +81,7 @@ impl NestBuilder {
         let mut nodes = Vec::new();
         let mut rest = items;
         while let Some(first) = rest.first() {
+            check_cancelled();
             if first.open_indices().next().is_none() {
                 let first = rest.remove(0);
                 nodes.extend(self.build_assignment(ssa, &first));

@@ -44,6 +44,7 @@ use dependences::{FunctionFacts, PendingStmt};
 pub use driver::{LoopForm, ScheduledCase, schedule_cases, schedule_with_fallback};
 use flatten_loops::FlattenedLoop;
 use fusion::NestBuilder;
+use lang_base::check_cancelled;
 use lang_ir::ssa::{SsaFunction, StmtId, TensorAccess};
 use lang_ir::verify::{StatementOrder, debug_assert_valid};
 use lang_opt::{InlineCallees, Optimised};
@@ -180,6 +181,7 @@ pub fn schedule(prepared: &Prepared) -> Schedule {
     // The scalars that wait for the next kernel.
     let mut numbers: Vec<PendingStmt> = Vec::new();
     loop {
+        check_cancelled();
         move_arg_reduction_first(&mut rest);
         let Some(first) = rest.first() else { break };
         if !first.fits_kernel || first.prerequisites.iter().any(|v| numbers.iter().any(|n| n.var == *v)) {

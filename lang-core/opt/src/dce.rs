@@ -10,6 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::loop_pruning::{self, BodyReads, InvariantCarries};
+use lang_base::check_cancelled;
 use lang_ir::core::TypeLeaf;
 use lang_ir::origin::DceOutcome;
 use lang_ir::region::LoopResult;
@@ -153,6 +154,7 @@ pub fn eliminate_dead_code(ssa: &mut SsaFunction) -> Vec<DceOutcome> {
     let mut kept = live_checks.iter();
     ssa.checks.retain(|_| kept.next().copied().unwrap_or(false));
     for stmt in &mut ssa.stmts {
+        check_cancelled();
         stmt.dims.iter_mut().for_each(|n| *n = renumber.poly(n));
         stmt.rhs = renumber.rhs(&stmt.rhs);
         stmt.needs.iter_mut().for_each(|c| *c = renumber.check(*c));
@@ -203,6 +205,7 @@ fn topological_order(ssa: &SsaFunction, live: &[bool]) -> Vec<usize> {
     // update.
     let mut after = before.clone();
     for (k, stmt) in ssa.stmts.iter().enumerate() {
+        check_cancelled();
         let Rhs::Update { base, .. } = &stmt.rhs else { continue };
         if live.get(k) != Some(&true) {
             continue;

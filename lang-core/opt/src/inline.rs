@@ -8,6 +8,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use lang_base::check_cancelled;
 use lang_ir::core::{Constant, FunctionKey, ScalarOp, TypeLeaf};
 use lang_ir::flat::{FunctionInput, InputSource};
 use lang_ir::inline_map::InlineMap;
@@ -267,6 +268,7 @@ fn inline_body(
     let linear = linear_statements(ssa);
     let (call, inlined) = (builder.trace.current_origin(), builder.trace.register_callee(&ssa.callee));
     for (k, stmt) in (0..).zip(&ssa.stmts) {
+        check_cancelled();
         builder.trace.enter_inlined(inlined, StmtId(k));
         let dims: Vec<Poly> = batch.iter().cloned().chain(stmt.dims.iter().map(|n| put.map_poly(n))).collect();
         let scalar = stmt.scalar.unwrap_or(Scalar::F64);

@@ -12,6 +12,7 @@ use super::index_util::{
     as_index, index_context, indices, is_in_bounds, pred_indices, renumbering, substitute_access, substitute_pred,
 };
 use super::rewriter::Rewritten;
+use lang_base::check_cancelled;
 use lang_ir::ssa::{
     Addend, Rhs, SsaFunction, Statement, StmtId, TensorAccess, for_each_poly_read, for_each_pred_read,
     substitute_indices,
@@ -28,6 +29,7 @@ pub(crate) fn run(ssa: &SsaFunction) -> Option<Rewritten> {
 pub fn remove_invariant_axes(ssa: &SsaFunction) -> Option<SsaFunction> {
     let mut rewritten = forward_truth_views(ssa);
     for k in 0..ssa.stmts.len() {
+        check_cancelled();
         // A statement that lost an axis may lose another.
         while let Some(next) = remove_axis(rewritten.as_ref().unwrap_or(ssa), k) {
             rewritten = Some(next);

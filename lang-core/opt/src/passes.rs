@@ -10,6 +10,7 @@ use crate::{
     arg_reductions, count_existentials, factor_sums, forward_views, hoist_gathers, inline_batched_calls,
     invariant_axes, redundant_guards, scalarise_axes,
 };
+use lang_base::check_cancelled;
 use lang_ir::ssa::{SsaFunction, StmtId};
 use lang_ir::verify::{StatementOrder, debug_assert_valid};
 
@@ -141,6 +142,7 @@ impl Optimised {
 
     /// Applies a pass. Returns whether something changed. Debug builds verify the result.
     pub fn apply(&mut self, pass: &Pass, callees: InlineCallees<'_>) -> bool {
+        check_cancelled();
         let Some(Rewritten { ssa, origins, complete_first }) = (pass.run)(&self.ssa, callees) else { return false };
         debug_assert_valid(pass.name, &ssa, StatementOrder::Dominance, callees);
         let before = |v: &StmtId| self.origins.get(v.0 as usize).copied().unwrap_or(*v);

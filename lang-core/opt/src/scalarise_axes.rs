@@ -12,6 +12,7 @@ use std::sync::Arc;
 
 use super::index_util::{indices, pred_indices};
 use super::rewriter::Rewritten;
+use lang_base::check_cancelled;
 use lang_ir::ssa::{
     Addend, Rhs, RuntimeCheck, SsaBuilder, SsaFunction, Statement, StmtId, TensorAccess, for_each_poly_read,
     for_each_pred_read, index_number, statement_index, substitute_indices,
@@ -274,6 +275,7 @@ impl<'a> AxisScalarisation<'a> {
         let ssa = self.ssa;
         self.builder.checks.clone_from(&ssa.checks);
         for (k, stmt) in (0..).zip(&ssa.stmts) {
+            check_cancelled();
             let there = self.rewrite_stmt(k, stmt);
             if let (ElementLocation::Whole(var), Some(name)) = (&there, &stmt.name)
                 && let Some(Statement { name: slot @ None, .. }) = self.builder.stmts.get_mut(var.0 as usize)

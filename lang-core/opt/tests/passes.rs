@@ -1,5 +1,7 @@
 //! Passes of the table, from text to text. Other passes have such tests in their files.
 
+#![expect(clippy::expect_used, clippy::panic, reason = "a text that cannot be read fails the test")]
+
 use std::sync::Arc;
 
 use expect_test::{Expect, expect};

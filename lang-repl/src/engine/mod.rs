@@ -507,11 +507,12 @@ impl Engine {
         here: &RunLocation,
         f: impl FnOnce(&mut Interp<'_>, &CompiledEvaluator<'_>) -> Result<T, Box<Failure>>,
     ) -> Result<T, Vec<Problem>> {
-        let (result, counts) = {
-            let program = SessionProgram::new(&self.session, &self.values);
+        // An interrupt also ends the compilation of callees and derivatives.
+        let run = |session: &Session| {
+            let program = SessionProgram::new(session, &self.values);
             let globals = |name: &GlobalName| self.values.get(name).cloned();
             let outside = |why: &NoCoreForm, of: Option<DerivativeOp>| self.report_fallback(why, of.is_some(), here);
-            let generated = CompiledEvaluator::new(&self.session, &globals, self.executables(), &outside);
+            let generated = CompiledEvaluator::new(session, &globals, self.executables(), &outside);
             let mut host = EngineHost { out: self.out, start_time: self.start_time, engine: self, location: here };
             let mut interp = Interp::new(&program, &mut host, self.limits, &interrupt::STOP_REQUESTED);
             if self.count_runs {
@@ -526,6 +527,8 @@ impl Engine {
             interp.set_report_flag(&progress::REPORT_REQUESTED);
             (f(&mut interp, &generated), interp.counts())
         };
+        let interrupted = || vec![Problem::new(Code::E0507, "interrupted")];
+        let (result, counts) = interrupt::run_query(&self.session, run).ok_or_else(interrupted)?;
         self.counts.work = self.counts.work.saturating_add(counts.work);
         self.counts.tests = self.counts.tests.saturating_add(counts.tests);
         self.counts.iterations = self.counts.iterations.saturating_add(counts.iterations);

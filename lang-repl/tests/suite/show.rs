@@ -84,6 +84,82 @@ fn show_tells_where_lines_come_from() {
     );
 }
 
+/// Passes change the form, and may be switched off.
+#[test]
+fn show_opt() {
+    let text = "def total(a: [m]f64, b: [n, m]f64) -> f64 = sum i, j: a[j] * b[i, j]\n";
+    let dir = Dir::new(&[("total.iv", text.as_bytes())]);
+    dir.check_all(
+        &[
+            &["show", "opt", "total.iv", "total", "--stats"],
+            &["show", "opt", "total.iv", "total_adj"],
+            &["show", "opt", "total.iv", "total", "--after", "arg_reductions"],
+            &["show", "opt", "total.iv", "total", "--passes=-factor_sums"],
+            &["show", "opt", "total.iv", "total", "--origins", "--passes", "factor_sums"],
+            &["eval", "total([1, 2], [[3, 4], [5, 6]])", "-l", "total.iv", "--passes", "none"],
+            &["show", "opt", "total.iv", "total", "--after", "factor_sum"],
+            &["show", "opt", "total.iv", "total", "--passes=-factor_sum"],
+        ],
+        expect![[r#"
+            $ iverson show opt total.iv total --stats
+            redundant_guards      3, unchanged     removes guards that an empty sum makes redundant
+            invariant_axes        3, unchanged     removes axes along which all elements are equal
+            count_existentials    3, unchanged     computes existential predicates as counts, once for all readers
+            arg_reductions        3, unchanged     reads a maximum at the index that an argmax computes
+            factor_sums           3 -> 4           moves factors that do not depend on an index out of its sum
+            inline_batched_calls  4, unchanged     inlines calls that happen once per element
+            invariant_axes        4, unchanged     removes axes along which all elements are equal
+            scalarise_axes        4, unchanged     makes a statement of each element of a short axis
+            hoist_gathers         4, unchanged     gathers elements at data-dependent indices once
+            forward_views         4, unchanged     passes the sources of views to loops
+            $ iverson show opt total.iv total_adj
+            ssa total_adj{0; 0, 1}[m, n](a: [m]f64, b: [n, m]f64) -> (f64, [m]f64, [n, m]f64) =
+              X0[i0 < m]: f64 = input a  -- a
+              X1[i0 < n, i1 < m]: f64 = input b  -- b
+              X2[i0 < m]: f64 = sum i1 < n: X1[i1, i0]
+              X3: f64 = sum i0 < m: X0[i0] * X2[i0]
+              X4: f64 = input y_adj = adj 0  -- y_adj
+              X5[i0 < m]: f64 = X2[i0] * X4  -- a_adj
+              X6[i0 < m]: f64 = [0 < n] * X0[i0] * X4
+              X7[i0 < n, i1 < m]: f64 = X6[i1]  -- b_adj
+              out X3, X5, X7
+            $ iverson show opt total.iv total --after arg_reductions
+            ssa total[m, n](a: [m]f64, b: [n, m]f64) -> f64 =
+              X0[i0 < m]: f64 = input a  -- a
+              X1[i0 < n, i1 < m]: f64 = input b  -- b
+              X2: f64 = sum i0 < n, i1 < m: X0[i1] * X1[i0, i1]
+              out X2
+            $ iverson show opt total.iv total --passes=-factor_sums
+            ssa total[m, n](a: [m]f64, b: [n, m]f64) -> f64 =
+              X0[i0 < m]: f64 = input a  -- a
+              X1[i0 < n, i1 < m]: f64 = input b  -- b
+              X2: f64 = sum i0 < n, i1 < m: X0[i1] * X1[i0, i1]
+              out X2
+            $ iverson show opt total.iv total --origins --passes factor_sums
+            ssa total[m, n](a: [m]f64, b: [n, m]f64) -> f64 =
+              X0[i0 < m]: f64 = input a  -- a; 1:55 a[j]
+              X1[i0 < n, i1 < m]: f64 = input b  -- b; 1:62 b[i, j]
+              X2[i0 < m]: f64 = sum i1 < n: X1[i1, i0]  -- 1:45 sum i, j: a[j] * b[i, j]
+              X3: f64 = sum i0 < m: X0[i0] * X2[i0]  -- 1:45 sum i, j: a[j] * b[i, j]
+              out X3
+            $ iverson eval total([1, 2], [[3, 4], [5, 6]]) -l total.iv --passes none
+            28.0
+            $ iverson show opt total.iv total --after factor_sum
+            --- stderr
+            error: invalid value 'factor_sum' for '--after <PASS>': no pass is named `factor_sum`; the passes are arg_reductions, count_existentials, factor_sums, forward_views, hoist_gathers, inline_batched_calls, invariant_axes, redundant_guards, scalarise_axes
+
+            For more information, try '--help'.
+            --- status 2
+            $ iverson show opt total.iv total --passes=-factor_sum
+            --- stderr
+            error: invalid value '-factor_sum' for '--passes <LIST>': no pass is named `factor_sum`; the passes are arg_reductions, count_existentials, factor_sums, forward_views, hoist_gathers, inline_batched_calls, invariant_axes, redundant_guards, scalarise_axes
+
+            For more information, try '--help'.
+            --- status 2
+        "#]],
+    );
+}
+
 /// A loop that is a kernel names its source loop once; its code uses vectors.
 #[test]
 fn show_loops_and_their_code() {

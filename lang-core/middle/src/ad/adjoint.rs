@@ -15,6 +15,7 @@ use super::partial::ReadDomain;
 use super::reduce::{EXTREMUM_ADJ, PRODUCT_ADJ};
 use super::{DerivativeValue, Differentiator, FunctionLookup, PredictedSupport, canonical_indices, is_real};
 use crate::norm::rule_coverage::RuleCoverage;
+use lang_base::check_cancelled;
 use lang_ir::core::{DerivativeKind, TypeLeaf};
 use lang_ir::flat::InputSource;
 use lang_ir::origin::{CALL, LOOP, ZERO};
@@ -100,6 +101,7 @@ pub(super) fn adjoint<'a>(
     let mut cotangents: Vec<Option<DerivativeValue>> = vec![None; ssa.stmts.len()];
     let results = ssa.results_by_producer();
     for (k, stmt) in ssa.stmts.iter().enumerate().rev() {
+        check_cancelled();
         let var = StmtId(u32::try_from(k).ok()?);
         let own_terms = std::mem::take(terms.get_mut(k)?);
         if own_terms.is_empty() {

@@ -10,6 +10,7 @@ use super::partial::ReadDomain;
 use super::reduce::{EXTREMUM_TAN, PRODUCT_TAN};
 use super::{DerivativeValue, Differentiator, FunctionLookup, is_real};
 use crate::norm::rule_coverage::RuleCoverage;
+use lang_base::check_cancelled;
 use lang_ir::core::{DerivativeKind, TypeLeaf};
 use lang_ir::flat::InputSource;
 use lang_ir::origin::{LOOP, ZERO};
@@ -59,6 +60,7 @@ pub(super) fn forward<'a>(
         pass.add_input(name, InputSource::Tangent(*k), input.leaf.clone());
     }
     for (k, stmt) in (0..).zip(&ssa.stmts) {
+        check_cancelled();
         let tangent = pass.tangent(StmtId(k), stmt, (wrt, partly), &tangents)?;
         tangent.iter().for_each(|t| pass.builder.trace.record_result(t.var));
         tangents.push(tangent);

@@ -10,8 +10,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::rule_coverage::RuleCoverage;
-use lang_base::Name;
 use lang_base::ensure_sufficient_stack;
+use lang_base::{Name, check_cancelled};
 use lang_ir::argsort::Argsort;
 use lang_ir::core::{
     self, CheckFailure, CoreExpr, CoreLoop, CoreUpdate, ExprKind, ExprRef, FunctionKey, TypeLeaf, Vars,
@@ -144,6 +144,7 @@ impl SsaConverter<'_> {
 
     /// Converts `⊞ place: e`.
     fn convert(&mut self, place: &ConversionContext, e: &ExprRef) -> StmtId {
+        check_cancelled();
         let before = self.builder.trace.enter_source(e.span);
         let var = ensure_sufficient_stack(|| self.convert_node(place, e));
         self.builder.trace.record_result(var);

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::loops::FoldExpr;
 use super::{Closure, ElabFrame, ElabResult, Elaborator, SymbolicValue, field_order};
-use lang_base::{Code, Name, Span};
+use lang_base::{Code, Name, Span, check_cancelled};
 use lang_ir::core::{Constant, CoreExpr, CoreType, ExprKind, ExprRef, NoCoreFormReason, ScalarOp, TupleLabels};
 use lang_sizes::predicate::{Atom, Poly, Pred};
 use lang_syntax::ops::{BinOp, Scalar};
@@ -16,6 +16,7 @@ use lang_types::ty::Type;
 impl Elaborator<'_> {
     /// Elaborates an expression to its symbolic value.
     pub(super) fn expr(&mut self, f: &mut ElabFrame, id: TypedId) -> ElabResult<SymbolicValue> {
+        check_cancelled();
         let value = self.elaborate_node(f, id)?;
         // A value that comes from a subexpression, or from elsewhere, keeps the span of its origin.
         let own = matches!(

@@ -15,17 +15,17 @@ import resource
 import subprocess
 import tempfile
 
-LIMIT_SECONDS = 60
+LIMIT_SECONDS = 20
 
 
 def scalar_lets(n):
     lines = "".join(f"  let a{k + 1} = a{k} * x + {k}.5\n" for k in range(n))
-    return f"def f(x: f64) -> f64 =\n  let a0 = x\n{lines}  a{n}\n"
+    return f"def f(x: f64) -> f64 =\n  let a0 = x\n{lines}  let y = a{n} in\n  y\n"
 
 
 def array_lets(n):
     lines = "".join(f"  let a{k + 1} = for i: a{k}[i] * x[i] + a{k}[i]\n" for k in range(n))
-    return f"def f(x: [m]f64) -> f64 =\n  let a0 = x\n{lines}  sum i: a{n}[i]\n"
+    return f"def f(x: [m]f64) -> f64 =\n  let a0 = x\n{lines}  let y = a{n} in\n  sum i: y[i]\n"
 
 
 def else_if_chain(n):
@@ -44,16 +44,17 @@ def tuple_parts(n):
     names = ", ".join(f"a{k}" for k in range(n))
     return (
         f"def g(x: f64) -> ({', '.join(['f64'] * n)}) = ({parts})\n"
-        f"def f(x: f64) -> f64 =\n  let ({names}) = g(x)\n  {' + '.join(f'a{k}' for k in range(n))}\n"
+        f"def f(x: f64) -> f64 =\n  let ({names}) = g(x) in\n  {' + '.join(f'a{k}' for k in range(n))}\n"
     )
 
 
 def carried_parts(n):
-    start = ", ".join(f"a{k} = x" for k in range(n))
+    carry = ", ".join(f"a{k}" for k in range(n))
+    start = ", ".join(["x"] * n)
     step = ", ".join(f"a{k} * 0.5 + a{(k + 1) % n}" for k in range(n))
     names = ", ".join(f"r{k}" for k in range(n))
     return (
-        f"def f(x: f64) -> f64 =\n  let ({names}) = fold {start} for t < 10: ({step})\n  {' + '.join(f'r{k}' for k in range(n))}\n"
+        f"def f(x: f64) -> f64 =\n  let ({names}) = fold ({carry}) = ({start}) for t < 10: ({step}) in\n  {' + '.join(f'r{k}' for k in range(n))}\n"
     )
 
 

@@ -37,8 +37,9 @@ pub fn live_for_outputs(
     let mut live_checks = vec![false; ssa.checks.len()];
     let mut open: Vec<StmtId> = outputs.iter().map(|(_, v)| *v).collect();
     let mut checks: Vec<u32> = ssa.needs.clone();
-    // The live results of each loop.
+    // The live results of each loop, and the loops with results whose needs are not yet live.
     let mut live_results: BTreeMap<StmtId, BTreeSet<LoopResult>> = BTreeMap::new();
+    let mut open_loops: BTreeSet<StmtId> = BTreeSet::new();
     for (leaf, _) in outputs {
         leaf.dims.iter().for_each(|n| for_each_poly_read(n, &mut |v| open.push(v)));
     }
@@ -56,7 +57,15 @@ pub fn live_for_outputs(
             }
             continue;
         }
-        let Some(v) = open.pop() else { break };
+        let Some(v) = open.pop() else {
+            // All results found so far are considered at once, because each needs a walk of the
+            // body.
+            let (Some(producer), Some(known)) = (open_loops.pop_last(), &mut known) else { break };
+            if let (Some(of), Some(results)) = (ssa.loop_at(producer), live_results.get(&producer)) {
+                of.for_each_operand(&loop_pruning::loop_needs(of, results, known).inputs, &mut |v| open.push(v));
+            }
+            continue;
+        };
         let (Some(slot @ false), Some(stmt)) = (live.get_mut(v.0 as usize), ssa.stmts.get(v.0 as usize)) else {
             continue;
         };
@@ -65,12 +74,10 @@ pub fn live_for_outputs(
         stmt.dims.iter().for_each(|n| for_each_poly_read(n, &mut |v| open.push(v)));
         match (&stmt.rhs, &mut known) {
             (Rhs::Loop(_), Some(_)) => {}
-            (Rhs::LoopResult(producer, result), Some(known)) => {
+            (Rhs::LoopResult(producer, result), Some(_)) => {
                 open.push(*producer);
-                let Some(of) = ssa.loop_at(*producer) else { continue };
-                let results = live_results.entry(*producer).or_default();
-                results.insert(*result);
-                of.for_each_operand(&loop_pruning::loop_needs(of, results, known).inputs, &mut |v| open.push(v));
+                live_results.entry(*producer).or_default().insert(*result);
+                open_loops.insert(*producer);
             }
             (rhs, _) => rhs.for_each_operand(&mut |v| open.push(v)),
         }

@@ -28,15 +28,18 @@ pub(crate) fn run(ssa: &SsaFunction) -> Option<Rewritten> {
 #[must_use]
 pub fn remove_invariant_axes(ssa: &SsaFunction) -> Option<SsaFunction> {
     let mut rewritten = forward_truth_views(ssa);
+    let mut index = ReaderIndex::new(rewritten.as_ref().unwrap_or(ssa));
     for k in 0..ssa.stmts.len() {
         check_cancelled();
         // A statement that lost an axis may lose another.
-        while let Some(next) = remove_axis(rewritten.as_ref().unwrap_or(ssa), k) {
+        while let Some(next) = remove_axis(rewritten.as_ref().unwrap_or(ssa), &index, k) {
+            index = ReaderIndex::new(&next);
             rewritten = Some(next);
         }
     }
     for k in (0..ssa.stmts.len()).rev() {
-        rewritten = shorten_axes(rewritten.as_ref().unwrap_or(ssa), k).or(rewritten);
+        // A shorter axis changes no reader.
+        rewritten = shorten_axes(rewritten.as_ref().unwrap_or(ssa), &index, k).or(rewritten);
     }
     let mut function = rewritten?;
     merge_equal_stmts(&mut function);
@@ -86,13 +89,40 @@ struct ElementRead {
     at: Vec<Poly>,
 }
 
+/// The statements that read each statement.
+struct ReaderIndex {
+    readers: HashMap<StmtId, Vec<usize>>,
+    /// The statements that a result, an extent or a check reads.
+    roots: HashSet<StmtId>,
+}
+
+impl ReaderIndex {
+    fn new(ssa: &SsaFunction) -> Self {
+        let mut roots: HashSet<StmtId> = ssa.outputs.iter().map(|(_, v)| *v).collect();
+        for_each_extent_or_check_read(ssa, &mut |v| {
+            roots.insert(v);
+        });
+        let mut readers: HashMap<StmtId, Vec<usize>> = HashMap::new();
+        for (k, stmt) in ssa.stmts.iter().enumerate() {
+            stmt.rhs.for_each_operand(&mut |v| {
+                let all = readers.entry(v).or_default();
+                if all.last() != Some(&k) {
+                    all.push(k);
+                }
+            });
+        }
+        Self { readers, roots }
+    }
+}
+
 /// Returns the element reads of a statement; `None` if other kinds of reads exist.
-fn element_reads(ssa: &SsaFunction, var: StmtId) -> Option<Vec<ElementRead>> {
+fn element_reads(ssa: &SsaFunction, index: &ReaderIndex, var: StmtId) -> Option<Vec<ElementRead>> {
     let mut all = Vec::new();
-    if is_live_root(ssa, var) {
+    if index.roots.contains(&var) {
         return None;
     }
-    for stmt in &ssa.stmts {
+    let readers = index.readers.get(&var).into_iter().flatten();
+    for stmt in readers.filter_map(|k| ssa.stmts.get(*k)) {
         let (mut elements, mut operands) = (0, 0);
         stmt.rhs.for_each_operand(&mut |v| operands += usize::from(v == var));
         if operands == 0 {
@@ -118,14 +148,6 @@ fn element_reads(ssa: &SsaFunction, var: StmtId) -> Option<Vec<ElementRead>> {
     Some(all)
 }
 
-/// Returns whether a result, an extent or a check reads the statement.
-fn is_live_root(ssa: &SsaFunction, var: StmtId) -> bool {
-    let mut kept = ssa.outputs.iter().any(|(_, v)| *v == var);
-    let mut see = |v: StmtId| kept |= v == var;
-    for_each_extent_or_check_read(ssa, &mut see);
-    kept
-}
-
 /// Calls `see` on the variables that extents and checks read.
 fn for_each_extent_or_check_read(ssa: &SsaFunction, see: &mut dyn FnMut(StmtId)) {
     ssa.stmts.iter().flat_map(|s| &s.dims).for_each(|n| for_each_poly_read(n, see));
@@ -136,7 +158,7 @@ fn for_each_extent_or_check_read(ssa: &SsaFunction, see: &mut dyn FnMut(StmtId))
 }
 
 /// Removes an invariant axis of a statement, if it has one.
-fn remove_axis(ssa: &SsaFunction, k: usize) -> Option<SsaFunction> {
+fn remove_axis(ssa: &SsaFunction, index: &ReaderIndex, k: usize) -> Option<SsaFunction> {
     let var = StmtId(u32::try_from(k).ok()?);
     let stmt = ssa.stmts.get(k)?;
     let is_view = matches!(&stmt.rhs, Rhs::Contract { bound, .. } if bound.is_empty());
@@ -149,7 +171,7 @@ fn remove_axis(ssa: &SsaFunction, k: usize) -> Option<SsaFunction> {
     if (0..stmt.dims.len()).all(|axis| needed.contains(&axis)) {
         return None;
     }
-    let reads = element_reads(ssa, var)?;
+    let reads = element_reads(ssa, index, var)?;
     let plain = drop_implied_guards(ssa, stmt, &reads);
     plain.for_each_pred(&mut |p| needed.extend(pred_indices(p)));
     let gone = (0..stmt.dims.len()).find(|axis| !needed.contains(axis))?;
@@ -181,13 +203,13 @@ fn remove_axis(ssa: &SsaFunction, k: usize) -> Option<SsaFunction> {
 }
 
 /// Shortens the axes of a statement to the extent that all readers traverse.
-fn shorten_axes(ssa: &SsaFunction, k: usize) -> Option<SsaFunction> {
+fn shorten_axes(ssa: &SsaFunction, index: &ReaderIndex, k: usize) -> Option<SsaFunction> {
     let var = StmtId(u32::try_from(k).ok()?);
     let stmt = ssa.stmts.get(k).filter(|s| !s.dims.is_empty())?;
     if !matches!(stmt.rhs, Rhs::Add(_) | Rhs::Map { .. } | Rhs::Contract { .. }) {
         return None;
     }
-    let reads = element_reads(ssa, var)?;
+    let reads = element_reads(ssa, index, var)?;
     let first = reads.first()?;
     let sizes = index_context(ssa, &[]);
     let mut dims = stmt.dims.clone();

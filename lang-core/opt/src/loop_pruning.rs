@@ -43,9 +43,15 @@ impl BodyReads {
         if let Some((_, known)) = self.bodies.get(&place) {
             return known.clone();
         }
-        let each = body.outputs.iter().map(|output| inputs_read(body, std::slice::from_ref(output), self));
-        let mut all: Vec<BTreeSet<u32>> = each.collect();
-        all.push(inputs_read(body, &[], self));
+        let sizes = inputs_used_as_sizes(body);
+        let mut read = |outputs: &[(TypeLeaf, StmtId)]| {
+            let mut inputs = inputs_read(body, outputs, self);
+            inputs.extend(&sizes);
+            inputs
+        };
+        let mut all: Vec<BTreeSet<u32>> =
+            body.outputs.iter().map(|output| read(std::slice::from_ref(output))).collect();
+        all.push(read(&[]));
         let all: OutputInputs = all.into();
         self.bodies.insert(place, (Arc::clone(body), all.clone()));
         all
@@ -245,10 +251,13 @@ fn copy_checks(body: &SsaFunction, input: u32, output: u32) -> Option<Vec<u32>> 
 fn inputs_read(body: &SsaFunction, outputs: &[(TypeLeaf, StmtId)], known: &mut BodyReads) -> BTreeSet<u32> {
     let (live, _) = dce::live_for_outputs(body, outputs, false, Some(known));
     let inputs = body.stmts.iter().zip(live).filter(|(_, live)| *live).map(|(stmt, _)| &stmt.rhs);
-    let mut inputs: BTreeSet<u32> =
-        inputs.filter_map(|rhs| if let Rhs::Input(k) = rhs { Some(*k) } else { None }).collect();
-    // An integer input may be a size.
+    inputs.filter_map(|rhs| if let Rhs::Input(k) = rhs { Some(*k) } else { None }).collect()
+}
+
+/// Returns the integer inputs that extents, indices or predicates mention.
+fn inputs_used_as_sizes(body: &SsaFunction) -> BTreeSet<u32> {
     let locals: HashMap<LocalId, u32> = (0..).zip(&body.inputs).map(|(k, i)| (i.local, k)).collect();
+    let mut inputs = BTreeSet::new();
     for_each_local(body, &mut |l| inputs.extend(locals.get(&l)));
     inputs
 }

@@ -127,6 +127,7 @@ impl Db {
             .ingredient::<cycles::item_types_ready>()
             .ingredient::<middle_queries::CalleeKey<'_>>()
             .ingredient::<middle_queries::core>()
+            .ingredient::<middle_queries::called_definitions>()
             .ingredient::<middle_queries::stages>()
             .ingredient::<middle_queries::missing_form_reason>()
             .ingredient::<middle_queries::traced>()

@@ -2,6 +2,7 @@
 //! other forms, and the Tensor SSA of it and of its derivatives. An edit inside a definition
 //! recomputes its own forms. It recomputes those of its callers only if its Tensor SSA changes.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use salsa::{Database, Id};
@@ -107,10 +108,29 @@ fn no_bound_on_cycle<'db>(_: &'db dyn Database, _: Id, _: CalleeKey<'db>) -> Def
     None.into()
 }
 
+/// Returns the definitions that the core form of a callee calls.
+#[salsa::tracked]
+pub(super) fn called_definitions<'db>(db: &'db dyn Database, key: CalleeKey<'db>) -> Arc<[FunctionKey]> {
+    let Ok(function) = core(db, key) else { return Arc::from([]) };
+    let mut called: Vec<FunctionKey> = Vec::new();
+    let mut seen = HashSet::new();
+    for (callee, _) in pipeline::collect_calls(function) {
+        let definition = without_derivatives(&callee);
+        if seen.insert(definition.clone()) {
+            called.push(definition);
+        }
+    }
+    called.into()
+}
+
+fn without_derivatives(callee: &FunctionKey) -> FunctionKey {
+    FunctionKey { derivatives: Arc::from([]), ..callee.clone() }
+}
+
 /// Computes the costs of all that a function calls, callees first.
 pub(super) fn prepare_cost(db: &dyn Database, callee: &Arc<FunctionKey>) {
     let mut open = vec![(Arc::clone(callee), false)];
-    let mut seen = std::collections::HashSet::new();
+    let (mut seen, mut prepared) = (HashSet::new(), HashSet::new());
     while let Some((callee, after)) = open.pop() {
         let key = CalleeKey::new(db, Arc::clone(&callee));
         if after {
@@ -120,7 +140,7 @@ pub(super) fn prepare_cost(db: &dyn Database, callee: &Arc<FunctionKey>) {
         if !seen.insert(Arc::clone(&callee)) {
             continue;
         }
-        prepare(db, &callee);
+        prepare_definitions(db, &callee, &mut prepared);
         let Some(ssa) = ssa(db, key).value() else { continue };
         open.push((callee, true));
         ssa.for_each_callee(&mut |called| open.push((Arc::clone(called), false)));
@@ -130,9 +150,12 @@ pub(super) fn prepare_cost(db: &dyn Database, callee: &Arc<FunctionKey>) {
 /// Computes the forms of all that a definition calls, callees first. Nested queries thus stay
 /// shallow, however long a chain of calls is.
 pub(super) fn prepare(db: &dyn Database, callee: &FunctionKey) {
-    let plain = |c: &FunctionKey| FunctionKey { derivatives: Arc::from([]), ..c.clone() };
-    let mut open = vec![(plain(callee), false)];
-    let mut seen = std::collections::HashSet::new();
+    prepare_definitions(db, callee, &mut HashSet::new());
+}
+
+/// Computes these forms, except those of the definitions in `seen` and of all that they call.
+fn prepare_definitions(db: &dyn Database, callee: &FunctionKey, seen: &mut HashSet<FunctionKey>) {
+    let mut open = vec![(without_derivatives(callee), false)];
     while let Some((callee, after)) = open.pop() {
         let key = CalleeKey::new(db, Arc::new(callee.clone()));
         if after {
@@ -148,9 +171,7 @@ pub(super) fn prepare(db: &dyn Database, callee: &FunctionKey) {
             rules.chain([item]).for_each(|item| cycles::item_types_ready(db, item));
         }
         open.push((callee, true));
-        if let Ok(function) = core(db, key) {
-            open.extend(pipeline::collect_calls(function).iter().map(|(called, _)| (plain(called), false)));
-        }
+        open.extend(called_definitions(db, key).iter().map(|called| (called.clone(), false)));
     }
 }
 

@@ -68,6 +68,9 @@ pub(super) struct CostNest<'s> {
     facts: NestFacts<'s>,
 }
 
+/// The most conjuncts of a nest that has complements.
+const MAX_COMPLEMENTS: usize = 16;
+
 impl<'s> CostNest<'s> {
     pub(super) fn new(
         dims: Vec<Poly>,
@@ -97,7 +100,8 @@ impl<'s> CostNest<'s> {
     }
 
     /// Returns, for each data-dependent conjunct, the nest in which it is negated and the nest
-    /// without it. `free` restricts this to conjuncts over free indices.
+    /// without it. `free` restricts this to conjuncts over free indices. A nest with more than 16
+    /// conjuncts has none, because each would be as long as the nest.
     pub(super) fn complements(&self, free: bool) -> Vec<(CostNest<'s>, CostNest<'s>)> {
         let of = |k: usize| {
             let parts = self.conjuncts.iter().enumerate();
@@ -117,8 +121,8 @@ impl<'s> CostNest<'s> {
             let opposite = [(part.negated(), put.negated())];
             Some((nest(without.iter().cloned().chain(opposite).collect()), nest(without)))
         };
-        let opaque =
-            (0..self.conjuncts.len()).filter(|k| self.conjuncts.get(*k).is_some_and(|(p, _)| p.depends_on_data()));
+        let count = if self.conjuncts.len() <= MAX_COMPLEMENTS { self.conjuncts.len() } else { 0 };
+        let opaque = (0..count).filter(|k| self.conjuncts.get(*k).is_some_and(|(p, _)| p.depends_on_data()));
         opaque.filter_map(of).collect()
     }
 

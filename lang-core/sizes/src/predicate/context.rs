@@ -178,10 +178,16 @@ impl FactContext {
         if (2..=MAX_CONJUNCTS).contains(&kept.len()) {
             let mut k = 0;
             while k < kept.len() {
+                // Equations stay. Only an equal predicate implies one of these, and equal ones are
+                // gone.
+                if matches!(kept.get(k), Some(Pred::Eq(_) | Pred::Element(..) | Pred::Member(..) | Pred::Exists(..))) {
+                    k += 1;
+                    continue;
+                }
                 let mut others = self.clone();
                 kept.iter().enumerate().filter(|(j, _)| *j != k).for_each(|(_, p)| others.assume(p));
                 match kept.get(k) {
-                    Some(p) if !matches!(p, Pred::Eq(_)) && others.implies(p) => drop(kept.remove(k)),
+                    Some(p) if others.implies(p) => drop(kept.remove(k)),
                     _ => k += 1,
                 }
             }

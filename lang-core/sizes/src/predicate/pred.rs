@@ -93,6 +93,32 @@ impl Default for Pred {
     }
 }
 
+/// The operands of a conjunction or disjunction, without nesting.
+struct Flattened {
+    /// All operands, sorted and each once.
+    all: Vec<Pred>,
+    /// The operands that are not in the longest nested one, whose own are consistent.
+    fresh: Vec<Pred>,
+}
+
+/// Flattens nested conjunctions or disjunctions. `nested` returns the operands of one.
+fn flatten(items: impl IntoIterator<Item = Pred>, nested: impl Fn(&Pred) -> Option<&Arc<[Pred]>>) -> Flattened {
+    let items: Vec<Pred> = items.into_iter().collect();
+    let longest = (0..items.len()).max_by_key(|k| items.get(*k).and_then(&nested).map_or(0, |inner| inner.len()));
+    let (mut all, mut fresh) = (Vec::new(), Vec::new());
+    for (k, item) in items.iter().enumerate() {
+        let own = nested(item).map_or(std::slice::from_ref(item), |inner| &**inner);
+        all.extend_from_slice(own);
+        if nested(item).is_none() || Some(k) != longest {
+            fresh.extend_from_slice(own);
+        }
+    }
+    // A stable sort merges sorted runs in linear time.
+    all.sort();
+    all.dedup();
+    Flattened { all, fresh }
+}
+
 impl Pred {
     /// Returns the predicate that always holds.
     #[must_use]
@@ -182,42 +208,26 @@ impl Pred {
     /// Returns the conjunction.
     #[must_use]
     pub fn all(items: impl IntoIterator<Item = Self>) -> Self {
-        let mut flat = Vec::new();
-        for item in items {
-            match item {
-                Self::And(inner) => flat.extend(inner.iter().cloned()),
-                other => flat.push(other),
-            }
-        }
-        flat.sort_unstable();
-        flat.dedup();
-        if flat.iter().any(|p| p.is_false() || p.is_negated_in(&flat)) {
+        let Flattened { all, fresh } = flatten(items, |p| if let Self::And(inner) = p { Some(inner) } else { None });
+        if fresh.iter().any(|p| p.is_false() || p.is_negated_in(&all)) {
             return Self::falsity();
         }
-        match <[Self; 1]>::try_from(flat) {
+        match <[Self; 1]>::try_from(all) {
             Ok([one]) => one,
-            Err(flat) => Self::And(flat.into()),
+            Err(all) => Self::And(all.into()),
         }
     }
 
     /// Returns the disjunction.
     #[must_use]
     pub fn any_of(items: impl IntoIterator<Item = Self>) -> Self {
-        let mut flat = Vec::new();
-        for item in items {
-            match item {
-                Self::Or(inner) => flat.extend(inner.iter().cloned()),
-                other => flat.push(other),
-            }
-        }
-        flat.sort_unstable();
-        flat.dedup();
-        if flat.iter().any(|p| p.is_true() || p.is_negated_in(&flat)) {
+        let Flattened { all, fresh } = flatten(items, |p| if let Self::Or(inner) = p { Some(inner) } else { None });
+        if fresh.iter().any(|p| p.is_true() || p.is_negated_in(&all)) {
             return Self::truth();
         }
-        match <[Self; 1]>::try_from(flat) {
+        match <[Self; 1]>::try_from(all) {
             Ok([one]) => one,
-            Err(flat) => Self::Or(flat.into()),
+            Err(all) => Self::Or(all.into()),
         }
     }
 

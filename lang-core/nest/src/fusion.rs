@@ -394,6 +394,7 @@ fn fusion_group(
     held: &HashSet<StmtId>,
     back: &HashSet<(StmtId, usize)>,
 ) -> FusionGroup {
+    check_cancelled();
     let mut members = FusionGroup::new();
     let mut later: HashSet<StmtId> = HashSet::new();
     let extent = rest.first().and_then(|first| first.extents.get(of_first));

@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 
 use super::loop_nest::{Assignment, KernelStorage, MatrixProduct, NestLoop, NestNode, StorageRole, loop_number};
 use super::use_def::{AccessVisitor, NestAccess};
-use lang_base::ensure_sufficient_stack;
+use lang_base::{check_cancelled, ensure_sufficient_stack};
 use lang_ir::ssa::{Rhs, SsaFunction, StmtId, index_number};
 use lang_sizes::predicate::{Atom, Index, LocalId, Poly, Pred};
 use lang_syntax::ops::Scalar;
@@ -60,6 +60,7 @@ pub(super) fn assign_storage(
     vars.sort_unstable();
     let mut places = Vec::new();
     for var in vars {
+        check_cancelled();
         let (Some(stmt), Some(of)) = (ssa.stmts.get(var.0 as usize), known.get(&var)) else { continue };
         let role = match (sets.contains(&var), read_later.contains(&var)) {
             (false, _) => StorageRole::Input,

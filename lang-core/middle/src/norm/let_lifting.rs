@@ -8,7 +8,7 @@
 
 use super::rule_coverage::RuleCoverage;
 use super::substitute;
-use lang_base::ensure_sufficient_stack;
+use lang_base::{check_cancelled, ensure_sufficient_stack};
 use lang_ir::core::{CoreExpr, CoreFunction, ExprKind, ExprRef, Vars};
 use lang_ir::reduce::CoreReduction;
 use lang_sizes::predicate::{Index, LocalId, Poly};
@@ -70,6 +70,7 @@ struct LetLifter<'a> {
 
 impl LetLifter<'_> {
     fn lift_expr(&mut self, e: &ExprRef) -> (LetBindings, ExprRef) {
+        check_cancelled();
         ensure_sufficient_stack(|| self.lift_node(e))
     }
 

@@ -10,8 +10,8 @@ use std::sync::Arc;
 
 use super::rule_coverage::RuleCoverage;
 use super::substitute;
-use lang_base::ensure_sufficient_stack;
 use lang_base::{GlobalName, Name};
+use lang_base::{check_cancelled, ensure_sufficient_stack};
 use lang_ir::core::{CoreExpr, CoreFunction, CoreType, ExprKind, ExprRef, TypeLeaf, Vars};
 use lang_ir::flat::{FlatFunction, FunctionInput, InputSource};
 use lang_sizes::predicate::{LocalId, Poly};
@@ -141,6 +141,7 @@ impl PairEliminator<'_> {
 
     /// Returns a part of an expression, itself without tuples.
     fn component(&mut self, e: &ExprRef, path: &[u32]) -> ExprRef {
+        check_cancelled();
         ensure_sufficient_stack(|| self.component_of_node(e, path))
     }
 

@@ -6,7 +6,7 @@
 
 use super::rule_coverage::RuleCoverage;
 use super::substitute;
-use lang_base::ensure_sufficient_stack;
+use lang_base::{check_cancelled, ensure_sufficient_stack};
 use lang_ir::core::{CoreExpr, ExprKind, ExprRef};
 use lang_ir::flat::FlatFunction;
 use lang_sizes::predicate::{Poly, Pred};
@@ -64,6 +64,7 @@ struct GenerationPusher<'a> {
 
 impl GenerationPusher<'_> {
     fn push(&mut self, e: &ExprRef) -> ExprRef {
+        check_cancelled();
         ensure_sufficient_stack(|| match &e.kind {
             ExprKind::Access(base, at) => {
                 let base = self.push(base);

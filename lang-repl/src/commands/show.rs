@@ -3,13 +3,14 @@
 
 use std::path::Path;
 
-use lang_core::base::GlobalName;
+use lang_core::base::{Code, GlobalName};
 
 use super::{load_program, report_failure};
 use crate::cli::{CommonOptions, CompilerForm};
 use crate::engine::Engine;
 use crate::json;
 use crate::out::{OutputWriter, Status};
+use crate::problem::Problem;
 
 /// The options of `show`.
 #[derive(Default)]
@@ -31,6 +32,10 @@ pub(crate) fn run(
     out: OutputWriter,
 ) -> Status {
     let mut engine = Engine::new(common, out);
+    if stage != CompilerForm::Opt && (view.after.is_some() || view.statistics) {
+        let problem = Problem::new(Code::E0600, "`--after` and `--stats` apply to the form `opt` only");
+        return report_failure(&[problem.with_help("use them with `iverson show opt`")], &engine, out);
+    }
     let module = match load_program(&mut engine, file, out) {
         Ok(module) => module,
         Err(status) => return status,

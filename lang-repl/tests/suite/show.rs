@@ -97,6 +97,7 @@ fn show_opt() {
             &["show", "opt", "total.iv", "total", "--passes=-factor_sums"],
             &["show", "opt", "total.iv", "total", "--origins", "--passes", "factor_sums"],
             &["eval", "total([1, 2], [[3, 4], [5, 6]])", "-l", "total.iv", "--passes", "none"],
+            &["show", "ssa", "total.iv", "total", "--stats"],
             &["show", "opt", "total.iv", "total", "--after", "factor_sum"],
             &["show", "opt", "total.iv", "total", "--passes=-factor_sum"],
         ],
@@ -144,6 +145,11 @@ fn show_opt() {
               out X3
             $ iverson eval total([1, 2], [[3, 4], [5, 6]]) -l total.iv --passes none
             28.0
+            $ iverson show ssa total.iv total --stats
+            --- stderr
+            [E0600] Error: `--after` and `--stats` apply to the form `opt` only
+              Help: use them with `iverson show opt`
+            --- status 2
             $ iverson show opt total.iv total --after factor_sum
             --- stderr
             error: invalid value 'factor_sum' for '--after <PASS>': no pass is named `factor_sum`; the passes are arg_reductions, count_existentials, factor_sums, forward_views, hoist_gathers, inline_batched_calls, invariant_axes, redundant_guards, scalarise_axes
